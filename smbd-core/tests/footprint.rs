@@ -227,6 +227,7 @@ const LIMITS: Limits = Limits {
     rdma_len_max: 1 << 20,
     registration_requests: 1,
     send_with_invalidate: true,
+    reads_in_order: true,
 };
 
 /// Everything a connection can be asked to do, from connecting to drained.

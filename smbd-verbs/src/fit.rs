@@ -59,5 +59,6 @@ pub(crate) fn limits(
         rdma_len_max: RDMA_LEN_MAX.min(u32::try_from(device.max_mr_size).unwrap_or(u32::MAX)).max(1),
         registration_requests: u16::from(quirks.uses_windows(device)),
         send_with_invalidate: quirks.invalidates_at_peer(device),
+        reads_in_order: quirks.reads_in_order,
     }
 }

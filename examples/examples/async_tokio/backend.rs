@@ -47,6 +47,7 @@ impl<S: AsyncRead + AsyncWrite> StreamEnd<S> {
             rdma_len_max: u32::MAX,
             registration_requests: 0,
             send_with_invalidate: false,
+            reads_in_order: true,
         };
         Self {
             incoming: stream::Incoming::new(reader, budget.recv_buffer_len as usize),

@@ -71,6 +71,7 @@ impl SocketBackend {
             rdma_len_max: 1,
             registration_requests: 0,
             send_with_invalidate: false,
+            reads_in_order: false,
         };
         Ok(Self {
             stream: Some(stream),

@@ -67,6 +67,7 @@ impl From<AnyLimits> for Limits {
             rdma_len_max: u32::from(any.rdma_len_max).max(1) * 8,
             registration_requests: u16::from(any.registration_requests % 4),
             send_with_invalidate: any.send_with_invalidate,
+            reads_in_order: any.registration_requests >> 2 & 1 == 1,
         }
     }
 }

@@ -175,6 +175,7 @@ fn established(operation: &Operation) -> Connection {
         rdma_len_max: operation.piece.max(1),
         registration_requests: 0,
         send_with_invalidate: false,
+        reads_in_order: false,
     };
     connection.handle(Instant::ORIGIN, Input::Connected { limits }).expect("it was asked to connect");
     let (Some(id), Some(sent)) = drain(&mut connection) else {

@@ -13,6 +13,7 @@ pub const LIMITS: Limits = Limits {
     rdma_len_max: u32::MAX,
     registration_requests: 0,
     send_with_invalidate: true,
+    reads_in_order: true,
 };
 
 /// A message on the wire: what the receiver is told of it.

@@ -123,6 +123,7 @@ impl Connection {
             rdma_len_max: u32::MAX,
             registration_requests: 0,
             send_with_invalidate: false,
+            reads_in_order: false,
         };
         Self {
             role,

@@ -229,8 +229,7 @@ impl Connection {
 
     #[inline(never)]
     pub(super) fn post_rdma(&mut self, verb: RdmaVerb) -> Action {
-        let len_max = self.limits.rdma_len_max;
-        let Some(slice) = self.rdma.post(verb, len_max, self.shares_queue) else { return self.wait() };
+        let Some(slice) = self.rdma.post(verb, &self.limits, self.shares_queue) else { return self.wait() };
         let count = match verb {
             RdmaVerb::Read => &mut self.stats.rdma_reads,
             RdmaVerb::Write => &mut self.stats.rdma_writes,

@@ -9,7 +9,7 @@ use crate::error::{OpError, RdmaError, WorkError};
 use crate::id::Slot;
 use crate::slice::Cursor;
 use crate::table::{Ring, Slots};
-use crate::{BufferDescriptorV1, Config, OpId, RdmaId, RdmaVerb};
+use crate::{BufferDescriptorV1, Config, Limits, OpId, RdmaId, RdmaVerb};
 
 /// A command of the upper layer.
 #[derive(Clone, Debug, Hash)]
@@ -48,8 +48,9 @@ pub(crate) struct Rdma {
     reads: Ring<u16>,
     writes: Ring<u16>,
     reads_in_flight: u16,
-    /// Requests since the last that is signalled.
+    /// Requests since the last that is signalled, and the Reads among them.
     since_signal: u8,
+    reads_since_signal: u8,
     /// Writes commanded, and writes all of whose requests are posted; both wrap.
     writes_commanded: u32,
     writes_posted: u32,
@@ -81,6 +82,7 @@ impl Rdma {
             writes: Ring::new(ops, 0),
             reads_in_flight: 0,
             since_signal: 0,
+            reads_since_signal: 0,
             writes_commanded: 0,
             writes_posted: 0,
             turn: RdmaVerb::Read,
@@ -167,7 +169,7 @@ impl Rdma {
 
     /// Takes the next request of that kind. All are signalled if the send queue is shared.
     #[inline]
-    pub(crate) fn post(&mut self, verb: RdmaVerb, len_max: u32, shares_queue: bool) -> Option<Slice> {
+    pub(crate) fn post(&mut self, verb: RdmaVerb, limits: &Limits, shares_queue: bool) -> Option<Slice> {
         let queue = match verb {
             RdmaVerb::Read => &mut self.reads,
             RdmaVerb::Write => &mut self.writes,
@@ -175,7 +177,7 @@ impl Rdma {
         let slot = self.ops.name(*queue.front()?)?;
         let op = self.ops.get_mut(slot)?;
         let left = op.len.saturating_sub(op.posted);
-        let remote = op.cursor.next(&op.remote, left.min(len_max))?;
+        let remote = op.cursor.next(&op.remote, left.min(limits.rdma_len_max))?;
         let request = self.requests.acquire(Request { op: slot.index, verb })?;
         let local_offset = op.posted;
         op.posted = op.posted.saturating_add(remote.length);
@@ -194,21 +196,33 @@ impl Rdma {
             }
             RdmaVerb::Write => RdmaVerb::Read,
         };
-        let signal = shares_queue || self.signals(verb, is_last, report);
-        self.since_signal = if signal { 0 } else { self.since_signal.wrapping_add(1) };
+        let signal = shares_queue || self.signals(verb, is_last, report, limits);
+        if signal {
+            (self.since_signal, self.reads_since_signal) = (0, 0);
+        } else {
+            self.since_signal = self.since_signal.wrapping_add(1);
+            self.reads_since_signal = self.reads_since_signal.wrapping_add((verb == RdmaVerb::Read).into());
+        }
         Some(Slice { id: RdmaId(request), op: OpId(slot), local_offset, remote, signal })
     }
 
     /// Whether the request that was just counted is signalled. One that is not is complete with whatever is signalled behind it: another
     /// piece of its operation follows, or the upper layer does not wait for it.
     #[inline]
-    fn signals(&self, verb: RdmaVerb, is_last: bool, report: Report) -> bool {
-        // That something later is complete says nothing of the data of a Read (siw).
-        verb == RdmaVerb::Read
+    fn signals(&self, verb: RdmaVerb, is_last: bool, report: Report, limits: &Limits) -> bool {
+        verb == RdmaVerb::Read && self.signals_read(limits)
             || is_last && (report == Report::Prompt || self.ops.is_full())
             // What has to follow would have no place.
             || self.requests.is_full()
             || self.since_signal >= SIGNAL_EVERY.wrapping_sub(1)
+    }
+
+    /// Whether a Read is signalled whatever it belongs to. Half of those that may be in flight are not, so that others follow while the
+    /// completion of the first half is on its way.
+    #[inline]
+    fn signals_read(&self, limits: &Limits) -> bool {
+        !limits.reads_in_order
+            || u16::from(self.reads_since_signal).saturating_add(1) >= limits.read_depth / 2
     }
 
     /// Whether all requests are posted, and a completion was not asked for with the last.
@@ -280,7 +294,8 @@ impl Rdma {
             }
         }
         hash_unordered(self.ops.iter().map(|(_, op)| op), into);
-        (self.reads_in_flight, self.since_signal, self.turn, self.refused).hash(into);
+        (self.reads_in_flight, self.since_signal, self.reads_since_signal, self.turn, self.refused)
+            .hash(into);
     }
 
     pub(crate) fn fingerprint_of(&self, index: u16, into: &mut impl Hasher) {

@@ -98,4 +98,7 @@ pub struct Limits {
     pub registration_requests: u16,
     /// Whether a send can invalidate a token at the peer. If not, sends leave without it (3.1.5.1: MAY be ignored).
     pub send_with_invalidate: bool,
+    /// Whether the data of an RDMA Read are there when a work request behind it is complete, as on InfiniBand and RoCE, where requests
+    /// complete in order. If not, as on iWARP, each Read is signalled.
+    pub reads_in_order: bool,
 }

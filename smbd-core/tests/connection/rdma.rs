@@ -451,12 +451,76 @@ fn of_the_requests_of_a_write_the_last_is_signalled() {
 }
 
 #[test]
-fn reads_are_always_signalled() {
-    let mut side = side(params(), LIMITS);
+fn where_reads_are_not_in_order_all_are_signalled() {
+    let mut side = side(params(), Limits { reads_in_order: false, ..LIMITS });
     side.rdma(READ, 20, &[(0, 10), (100, 10)], 0);
     unsignalled(&mut side, READ, &[(0, 10), (100, 10)]);
     side.drain();
     assert_eq!(signals(&side), [true; 4]);
+}
+
+#[test]
+fn of_the_requests_of_a_read_the_last_is_signalled_and_one_for_half_of_those_that_may_be_under_way() {
+    for (depth, expected) in [
+        (16, vec![7, 15, 19]),
+        (9, vec![3, 7, 11, 15, 19]),
+        (4, vec![1, 3, 5, 7, 9, 11, 13, 15, 17, 19]),
+        (3, (0..20).collect()),
+        (1, (0..20).collect()),
+    ] {
+        let mut side = side(
+            Params { rdma_slots: 64, read_depth: 16, ..params() },
+            Limits { read_depth: depth, ..LIMITS },
+        );
+        let remote: Vec<_> = (0..20).map(|n| (n * 100, 10)).collect();
+        let op = side.rdma(READ, 200, &remote, 0);
+        side.settle();
+        let signalled: Vec<_> = (0..20).filter(|index| side.requests[*index].signal).collect();
+        assert_eq!(signalled, expected, "depth {depth}");
+        assert_eq!(results(&side), [(op, Ok(()))]);
+    }
+}
+
+#[test]
+fn reads_go_on_while_the_second_half_is_under_way() {
+    let mut side =
+        side(Params { rdma_slots: 64, read_depth: 16, ..params() }, Limits { read_depth: 8, ..LIMITS });
+    let remote: Vec<_> = (0..20).map(|n| (n * 100, 10)).collect();
+    side.rdma(READ, 200, &remote, 0);
+    side.drain();
+    assert_eq!((side.requests.len(), side.rdma.len()), (8, 8));
+    // The completion of the fourth, which is that of four.
+    for _ in 0..4 {
+        side.complete_rdma();
+    }
+    side.drain();
+    assert_eq!((side.requests.len(), side.rdma.len()), (12, 8));
+}
+
+#[test]
+fn an_unsignalled_read_has_no_signal_and_the_message_behind_it_has_one() {
+    let mut side = side(Params { read_depth: 16, ..params() }, LIMITS);
+    let op = unsignalled(&mut side, READ, &[(0, 10), (100, 10)]);
+    side.send(8);
+    side.drain();
+    assert_eq!((signals(&side), side.sent.last().unwrap().signal), (vec![false, false], true));
+    assert!(results(&side).is_empty());
+    side.settle();
+    assert_eq!(results(&side), [(op, Ok(()))]);
+}
+
+#[test]
+fn writes_between_reads_bring_no_more_reads_without_a_signal() {
+    let mut side = side(Params { rdma_slots: 64, ..params() }, Limits { read_depth: 4, ..LIMITS });
+    let remote: Vec<_> = (0..10).map(|n| (n * 100, 10)).collect();
+    unsignalled(&mut side, READ, &remote);
+    unsignalled(&mut side, WRITE, &remote);
+    side.settle();
+    let mut silent = 0;
+    for request in &side.requests {
+        silent = if request.signal { 0 } else { silent + u32::from(request.verb == READ) };
+        assert!(silent < 2, "{:?}", signals(&side));
+    }
 }
 
 #[test]

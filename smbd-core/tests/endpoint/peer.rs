@@ -65,6 +65,7 @@ impl Played {
             rdma_len_max: 1 << 20,
             registration_requests: 0,
             send_with_invalidate: false,
+            reads_in_order: false,
         };
         played.endpoint.handle(now, Input::Connected { limits }).unwrap();
         let request = NegotiateRequest {

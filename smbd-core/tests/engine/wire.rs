@@ -20,6 +20,7 @@ const LIMITS: Limits = Limits {
     rdma_len_max: 1 << 20,
     registration_requests: 0,
     send_with_invalidate: true,
+    reads_in_order: false,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,6 +29,14 @@ fn a_backend_that_cannot_invalidate_and_says_so_passes() {
     assert!(matches!(report.outcomes.last().unwrap().result, Err(Finding::NotApplicable(_))));
 }
 
+#[test]
+fn a_backend_whose_reads_are_late_passes_if_it_says_so() {
+    let report = kit::run(&mut Reference { reads_in_order: false, late_reads: true, ..Reference::default() });
+    assert!(report.passed(), "{report}");
+    let skipped: Vec<_> = report.not_applicable().map(|outcome| outcome.id).collect();
+    assert_eq!(skipped, ["completion.read-in-order"]);
+}
+
 /// Can bring about nothing but a connection, with or without RDMA.
 struct Plain {
     reference: Reference,
@@ -66,7 +74,7 @@ impl Lab for Plain {
 #[test]
 fn a_fixture_is_asked_only_for_what_it_can_do() {
     for (rdma, counts) in
-        [(false, "21 passed, 0 failed, 22 not applicable"), (true, "32 passed, 0 failed, 11 not applicable")]
+        [(false, "21 passed, 0 failed, 23 not applicable"), (true, "33 passed, 0 failed, 11 not applicable")]
     {
         let report = kit::run(&mut Plain { reference: Reference::default(), rdma });
         assert!(report.passed(), "{report}");

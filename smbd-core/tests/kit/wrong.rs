@@ -41,6 +41,7 @@ faults! {
     ReceivesOneDoorbellLate => "order.receive-before-grant",
     UnsignalledForgotten => "completion.unsignalled",
     RdmaFirst => "completion.mixed",
+    ReadsLate => "completion.read-in-order",
     FlushedSendsForgotten => "completion.own-disconnect",
     FlushedTwice => "completion.own-disconnect",
     PeerDisconnectIgnored => "completion.peer-disconnect",
@@ -122,6 +123,7 @@ impl Lab for Wrong {
         let mut reference = Reference {
             separate_domains: self.0 != Fault::OneDomain,
             keeps_memory: self.0 != Fault::MemoryNotKept,
+            late_reads: self.0 == Fault::ReadsLate,
             ..Reference::default()
         };
         let inner = reference.fixture(situation, config)?;

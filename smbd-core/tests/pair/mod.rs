@@ -24,6 +24,7 @@ pub const LIMITS: Limits = Limits {
     rdma_len_max: 1 << 30,
     registration_requests: 0,
     send_with_invalidate: true,
+    reads_in_order: true,
 };
 
 /// The transport connection is gone, and nobody knows why.

@@ -80,6 +80,7 @@ impl NicConfig {
             rdma_len_max: self.rdma_len_max,
             registration_requests: u16::from(self.windows),
             send_with_invalidate: self.send_with_invalidate,
+            reads_in_order: self.personality == Personality::Roce,
         }
     }
 }

@@ -49,7 +49,7 @@ impl Records {
                 let limits = (self.limits.read_depth, self.limits.rdma_len_max);
                 let slice = Slice { verb: *verb, local_offset: *local_offset, remote: *remote };
                 self.ops.on_post(*op, &slice, limits, v);
-                self.ops.on_signal(*op, *verb, *signal, v);
+                self.ops.on_signal(*op, *verb, *signal, &self.limits, v);
                 // One that does not come back may have the place that something else waits for.
                 let all = [self.config.send_slots, self.config.rdma_slots, self.config.registration_slots];
                 let is_shared = u32::from(self.limits.send_queue) < all.map(u32::from).iter().sum();

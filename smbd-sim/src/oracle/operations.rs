@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use smbd_core::{BufferDescriptorV1, OpId, RdmaVerb};
+use smbd_core::{BufferDescriptorV1, Limits, OpId, RdmaVerb};
 
 use super::fingerprint::digest;
 use super::law::{Law, Verdicts};
@@ -45,6 +45,7 @@ pub(super) struct Operations {
     pub(super) writes_posted: u64,
     /// Requests since the last signalled one, and whether one of them is waited for.
     silent: u32,
+    silent_reads: u32,
     owes_signal: bool,
     /// The last request is not signalled, and more of its operation has to follow.
     owes_more: bool,
@@ -61,6 +62,7 @@ impl Operations {
             writes_commanded: 0,
             writes_posted: 0,
             silent: 0,
+            silent_reads: 0,
             owes_signal: false,
             owes_more: false,
         }
@@ -164,12 +166,25 @@ impl Operations {
         }
     }
 
-    /// Whether the slice is signalled. A completion behind one that is not says that it is done; of a Read it says nothing.
-    pub(super) fn on_signal(&mut self, id: OpId, verb: RdmaVerb, signal: bool, v: &mut Verdicts) {
-        v.check(Law::Rdma, signal || verb == RdmaVerb::Write, || {
+    /// Whether the slice is signalled. A completion behind one that is not says that it is done; of a Read only where those are in
+    /// order, and half of those that may be outstanding are left for what comes behind the signal.
+    pub(super) fn on_signal(
+        &mut self,
+        id: OpId,
+        verb: RdmaVerb,
+        signal: bool,
+        limits: &Limits,
+        v: &mut Verdicts,
+    ) {
+        let is_read = verb == RdmaVerb::Read;
+        v.check(Law::Rdma, signal || !is_read || limits.reads_in_order, || {
             format!("a Read of {id:?} without a signal")
         });
         self.silent = if signal { 0 } else { self.silent + 1 };
+        self.silent_reads = if signal { 0 } else { self.silent_reads + u32::from(is_read) };
+        v.check(Law::Rdma, self.silent_reads < (u32::from(limits.read_depth) / 2).max(1), || {
+            format!("{} Reads in a row without a signal, depth {}", self.silent_reads, limits.read_depth)
+        });
         v.check(Law::Rdma, self.silent < SIGNAL_EVERY, || {
             format!("{} RDMA requests in a row without a signal", self.silent)
         });
@@ -229,7 +244,7 @@ impl Operations {
     pub(super) fn fingerprint(&self, into: &mut impl Hasher) {
         let writes = self.writes_commanded.wrapping_sub(self.writes_posted);
         (self.used, self.untold, self.reads_in_flight, writes).hash(into);
-        (self.silent, self.owes_signal, self.owes_more).hash(into);
+        (self.silent, self.silent_reads, self.owes_signal, self.owes_more).hash(into);
         let mut ops: Vec<_> = self.ops.iter().flatten().map(|op| digest(&op.anonymous())).collect();
         ops.sort_unstable();
         ops.hash(into);

@@ -114,6 +114,7 @@ impl Records {
             rdma_len_max: u32::MAX,
             registration_requests: 0,
             send_with_invalidate: false,
+            reads_in_order: false,
         };
         let actions_max = 64
             + 4 * (budget.recv_slots + budget.send_queue + budget.rdma_ops + budget.registrations)

@@ -155,6 +155,7 @@ impl RawPeer {
                 rdma_len_max: 1 << 20,
                 registration_requests: 0,
                 send_with_invalidate: true,
+                reads_in_order: false,
             };
             self.line.connected(limits);
             return self.drive();

@@ -31,6 +31,8 @@ pub struct Quirks {
     pub spacer_entries: u32,
     /// A work request that is posted in the error state is completed as flushed.
     pub returns_marker: bool,
+    /// The data of an RDMA Read are there when a work request behind it is complete. If not, each Read is signalled.
+    pub reads_in_order: bool,
     /// Largest `responder_resources` and `initiator_depth` that are given to the connection manager.
     pub read_depth_max: u8,
     /// Whether the depths in the connection manager's events are those of the peer.
@@ -98,6 +100,8 @@ const PLAIN: Quirks = Quirks {
     signal_from: usize::MAX,
     spacer_entries: 0,
     returns_marker: true,
+    // Work requests complete in order, and the answer to a Read is the acknowledgement of what is before it.
+    reads_in_order: true,
     read_depth_max: u8::MAX,
     depths_in_events: true,
     // Of InfiniBand and RoCE, before the own disconnect: 0 for the peer's DREQ, an error number for an own one that was not
@@ -118,6 +122,8 @@ const IWARP: Quirks = Quirks {
     name: "any iWARP",
     // The data of a Read arrive as writes to a steering tag that the request tells the peer (RFC 5040, 5.2).
     read_sink_is_remote: true,
+    // Nothing acknowledges a message: it is complete when TCP has it, which says nothing of the answer to a Read before it.
+    reads_in_order: false,
     // An iWARP device settles depths with MPA v2 only; the header in the private data is what both sides read.
     depths_in_events: false,
     // irdma has status 0 for resets and for its own errors as well; cxgb4 alone is known to say ECONNRESET then.

@@ -20,6 +20,7 @@ const LIMITS: Limits = Limits {
     rdma_len_max: u32::MAX,
     registration_requests: 0,
     send_with_invalidate: true,
+    reads_in_order: true,
 };
 
 /// A backend and its device.

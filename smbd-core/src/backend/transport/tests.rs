@@ -13,6 +13,7 @@ const LIMITS: Limits = Limits {
     rdma_len_max: 1,
     registration_requests: 0,
     send_with_invalidate: false,
+    reads_in_order: false,
 };
 
 #[derive(Clone, Copy, Debug)]

@@ -104,6 +104,7 @@ impl Backend for Prompt {
                     rdma_len_max: 1 << 20,
                     registration_requests: 0,
                     send_with_invalidate: false,
+                    reads_in_order: false,
                 };
                 self.said.push_back(Input::Connected { limits });
             }

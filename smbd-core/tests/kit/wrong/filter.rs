@@ -84,6 +84,7 @@ impl WrongBackend<'_> {
                     rdma_len_max: 8,
                     registration_requests: 0,
                     send_with_invalidate: false,
+                    reads_in_order: false,
                 };
                 vec![input, Input::Connected { limits }]
             }

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, ptr::NonNull, sync::Arc};
 use super::{ChainError, Completion, slab::Slab, work_list::WorkList};
 use crate::ffi::{
     CallError, MemoryRegion, ProtectionDomain, Rights,
-    sys::{ibv_post_send, ibv_qp, ibv_send_wr, ibv_sge, ibv_wr_opcode},
+    sys::{ibv_post_send, ibv_qp, ibv_send_flags, ibv_send_wr, ibv_sge, ibv_wr_opcode},
     window::WindowHandle,
 };
 
@@ -39,8 +39,8 @@ struct Flying {
     wr_id: u64,
     slot: Option<u16>,
     keeper: Keeper,
-    /// An RDMA Read: it is not back because something behind it is.
-    is_read: bool,
+    /// A signalled RDMA Read: it is not back because something behind it is. One without a signal is for devices where it would be.
+    is_signalled_read: bool,
     /// What the device has said of it.
     back: Option<Completion>,
 }
@@ -124,12 +124,13 @@ impl Sends {
         fill: impl FnOnce(&mut ibv_send_wr, &mut [ibv_sge; 2]),
     ) -> Result<(), ChainError> {
         let (ticket, index) = (self.next, self.list.len());
-        let mut is_read = false;
+        let mut is_signalled_read = false;
         if self.is_full()
             || !self.list.push(|request, elements| {
                 request.wr_id = ticket;
                 fill(request, elements);
-                is_read = request.opcode == ibv_wr_opcode::IBV_WR_RDMA_READ;
+                is_signalled_read = request.opcode == ibv_wr_opcode::IBV_WR_RDMA_READ
+                    && request.send_flags & ibv_send_flags::IBV_SEND_SIGNALED.0 != 0;
             })
         {
             return Err(ChainError::Full);
@@ -140,7 +141,7 @@ impl Sends {
         if let Some(place) = self.alone.get_mut(index) {
             *place = alone;
         }
-        self.flying.push_back(Flying { ticket, wr_id, slot, keeper, is_read, back: None });
+        self.flying.push_back(Flying { ticket, wr_id, slot, keeper, is_signalled_read, back: None });
         Ok(())
     }
 
@@ -218,7 +219,7 @@ impl Sends {
             let first = self.flying.pop_front()?;
             free(&mut self.busy, first.slot);
             // What is back behind a Read has waited for it.
-            self.is_told = first.is_read;
+            self.is_told = first.is_signalled_read;
             return Some(Completion { wr_id: first.wr_id, ..completion });
         }
         self.note(completion);
@@ -235,14 +236,15 @@ impl Sends {
 
     /// The next request that is back, with the caller's id; all before it are as well, which may have had no completion of their own.
     ///
-    /// An RDMA Read is back when its data are, which a later request says nothing about: siw completes a send when TCP has it, also
+    /// A signalled RDMA Read is back when its data are, which a later request says nothing about: siw completes a send when TCP has it, also
     /// while a Read before it waits for its data (`siw_qp_sq_process`). What is behind such a Read waits for it.
     #[inline]
     pub(super) fn back(&mut self) -> Option<Completion> {
         if !self.is_told {
             return None;
         }
-        let first = self.flying.iter().position(|request| request.back.is_some() || request.is_read);
+        let first =
+            self.flying.iter().position(|request| request.back.is_some() || request.is_signalled_read);
         let found = first.and_then(|at| Some((at, self.flying.get(at)?.back?)));
         let Some((at, mut completion)) = found else {
             self.is_told = false;

@@ -8,7 +8,7 @@ use crate::backend::kit::seen::Seen;
 use crate::backend::kit::{Finding, Fixture, Lab, Peer};
 use crate::{Access, RdmaVerb};
 
-pub(super) fn lines<L: Lab>() -> [Line<L>; 7] {
+pub(super) fn lines<L: Lab>() -> [Line<L>; 8] {
     [
         Line {
             id: "completion.unsignalled",
@@ -21,6 +21,12 @@ pub(super) fn lines<L: Lab>() -> [Line<L>; 7] {
             about: "sends and RDMA requests complete in posting order, also the sends and the Write that have no signal",
             law: "contract: one end for each id",
             run: mixed,
+        },
+        Line {
+            id: "completion.read-in-order",
+            about: "the data of a Read without signal are there when a send behind it is complete, if limits say so",
+            law: "Limits, contract: one end for each id",
+            run: read_in_order,
         },
         Line {
             id: "completion.own-disconnect",
@@ -89,6 +95,25 @@ fn mixed<L: Lab>(lab: &mut L) -> Result<(), Finding> {
     ];
     bench.ring_doorbell(Peer::INITIATOR);
     in_order(&mut bench, &work)
+}
+
+fn read_in_order<L: Lab>(lab: &mut L) -> Result<(), Finding> {
+    needs(lab.capabilities().rdma, "no RDMA")?;
+    let mut bench = Bench::connected(lab)?;
+    needs(bench.limits(Peer::INITIATOR)?.reads_in_order, "Reads are not in order")?;
+    bench.post_recv(Peer::ACCEPTOR, 64);
+    let far = bench.allocate(Peer::ACCEPTOR, &[1; 32])?;
+    let (_, segments) = bench.register(Peer::ACCEPTOR, &far, Access::Read)?;
+    let near = bench.allocate(Peer::INITIATOR, &[2; 32])?;
+    let Some(segment) = segments.first().copied() else { return Ok(()) };
+    let read = bench.rdma_with(Peer::INITIATOR, RdmaVerb::Read, (&near, 0), segment, false);
+    let send = bench.send(Peer::INITIATOR, Message::head(b"behind"));
+    bench.ring_doorbell(Peer::INITIATOR);
+    bench.wait_for(Peer::INITIATOR, read)?;
+    // Before anything else can happen.
+    let bytes = bench.contents(Peer::INITIATOR, &near, 32)?;
+    ensure(bytes == [1; 32], || format!("{read:?} is done, its data are not there: {bytes:?}"))?;
+    in_order(&mut bench, &[read.into(), send.into()])
 }
 
 /// All of `work` succeeds, each once, in order.

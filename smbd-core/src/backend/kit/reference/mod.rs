@@ -27,6 +27,11 @@ pub struct Reference {
     pub windows: bool,
     /// Sends can invalidate tokens.
     pub send_with_invalidate: bool,
+    /// The data of an RDMA Read are there before a work request behind it is complete, and the limits say so.
+    pub reads_in_order: bool,
+    /// The data of a Read without signal come when there is nothing else to do. With [`reads_in_order`](Self::reads_in_order) the
+    /// backend is wrong: for the kit's own tests.
+    pub late_reads: bool,
     /// Tokens are valid on their own connection only. Without it the backend is wrong: for the kit's own tests.
     pub separate_domains: bool,
     /// The backend keeps its own handles to memory in use. Without it the backend is wrong: for the kit's own tests.
@@ -35,7 +40,14 @@ pub struct Reference {
 
 impl Default for Reference {
     fn default() -> Self {
-        Self { windows: true, send_with_invalidate: true, separate_domains: true, keeps_memory: true }
+        Self {
+            windows: true,
+            send_with_invalidate: true,
+            reads_in_order: true,
+            late_reads: false,
+            separate_domains: true,
+            keeps_memory: true,
+        }
     }
 }
 
@@ -77,6 +89,7 @@ impl Lab for Reference {
             rdma_len_max: 1 << 20,
             registration_requests: u16::from(self.windows),
             send_with_invalidate: self.send_with_invalidate,
+            reads_in_order: self.reads_in_order,
         };
         Ok(ReferenceFixture { net: Net::new(situation, &budget, limits, self.clone()) })
     }

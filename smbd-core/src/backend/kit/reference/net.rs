@@ -49,6 +49,8 @@ pub(super) struct EndState {
     pub(super) chain: Vec<Work>,
     pub(super) receives: VecDeque<(RecvId, u32)>,
     pub(super) sends: VecDeque<Work>,
+    /// Reads that are as good as done, but for their data.
+    late_reads: Vec<LateRead>,
     /// Receive buffers by slot.
     pub(super) slab: Vec<Vec<u8>>,
     pub(super) reports: VecDeque<Report>,
@@ -84,6 +86,9 @@ impl Work {
         }
     }
 }
+
+/// Where the data go, and where they are.
+type LateRead = (Memory, u32, BufferDescriptorV1);
 
 #[derive(Debug)]
 pub(super) struct Body {
@@ -131,6 +136,7 @@ impl Net {
             chain: Vec::new(),
             receives: VecDeque::new(),
             sends: VecDeque::new(),
+            late_reads: Vec::new(),
             slab: vec![Vec::new(); slots],
             reports: VecDeque::new(),
             reported: Vec::new(),
@@ -179,17 +185,20 @@ impl Net {
 
     /// Carries out the next request of an end, if there is one that can be.
     fn carry_out(&mut self, index: usize) {
-        let limits = self.limits;
+        let (limits, late_reads) = (self.limits, self.options.late_reads);
         let Some([here, there]) = self.pair(index) else { return };
         // Both are up, or none.
         if here.link != Link::Up {
             return;
         }
-        let Some(work) = here.sends.pop_front() else { return };
+        let Some(work) = here.sends.pop_front() else { return self.finish_late_reads(index) };
         let (id, signal, result) = match work {
             Work::Recv(..) => return,
             Work::Send { id, message, invalidate, signal } => {
                 (id.into(), signal, send(there, &message, invalidate, limits))
+            }
+            Work::Rdma { verb: RdmaVerb::Read, local, offset, remote, signal: false, .. } if late_reads => {
+                return here.late_reads.push((local, offset, remote));
             }
             Work::Rdma { id, verb, local, offset, remote, signal } => {
                 let (id, local) = (WrId::from(id), local.get());
@@ -214,6 +223,14 @@ impl Net {
             // Both queue pairs are in error.
             here.break_down(DisconnectReason::DeviceFailed);
             there.break_down(DisconnectReason::DeviceFailed);
+        }
+    }
+
+    fn finish_late_reads(&mut self, index: usize) {
+        let reads = self.ends.get_mut(index).map(|end| core::mem::take(&mut end.late_reads));
+        for (local, offset, remote) in reads.unwrap_or_default() {
+            // Too late for a result.
+            let _ = self.rdma(index, RdmaVerb::Read, local.get().as_ref(), offset, remote);
         }
     }
 

@@ -74,6 +74,7 @@ impl Host {
             rdma_len_max: u32::MAX,
             registration_requests: u16::from(core.windows),
             send_with_invalidate: true,
+            reads_in_order: true,
         };
         let expected = match &setup.peers[side.peer().index()] {
             Peer::Core(peer) => peer.script.iter().filter(|d| matches!(d, Do::Send { .. })).count(),
