@@ -145,10 +145,11 @@ impl<M: Shown, P> Watched<M, P> {
         self.at
     }
 
-    /// A command tells it the time, too.
-    #[cfg(feature = "loops")]
-    pub(crate) const fn is_told_the_time(&mut self, now: Instant) {
-        self.at.now = now;
+    /// Whatever it is told has a time, commands too. An earlier one than before counts as that: an engine reads the clock once a turn,
+    /// and an upper layer may have read it since.
+    #[inline(always)]
+    pub(crate) fn is_told_the_time(&mut self, now: Instant) {
+        self.at.now = self.at.now.max(now);
     }
 
     pub(crate) const fn probe(&self) -> &Rc<RefCell<P>> {
@@ -197,7 +198,7 @@ impl<M: Shown, P: Probe> Watched<M, P> {
     /// Tells the machine something that its backend did not say in this turn.
     #[inline(always)]
     pub(crate) fn tell(&mut self, now: Instant, input: Input<'_>) -> Result<(), Misuse> {
-        self.at.now = now;
+        self.is_told_the_time(now);
         self.shown = None;
         let result = self.machine.handle(now, input);
         self.probe.borrow_mut().input(self.at, &input, result);
@@ -221,7 +222,8 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
         self.taken += 1;
         self.actions = 0;
         self.note(false);
-        (self.at.now, self.shown) = (now, None);
+        self.is_told_the_time(now);
+        self.shown = None;
         let told = self.machine.handle_and_tell(now, input);
         let result = told.as_ref().map_or_else(|misuse| Err(*misuse), |_| Ok(()));
         self.probe.borrow_mut().input(self.at, &input, result);

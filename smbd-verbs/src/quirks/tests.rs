@@ -59,6 +59,15 @@ fn an_orderly_close_is_told_on_infiniband_and_roce_alone() {
 }
 
 #[test]
+fn reads_are_in_order_on_infiniband_and_roce_alone() {
+    for (vendor, iwarp) in
+        [(0x62_6D74, true), (0x1425, true), (0xFF_FFFF, false), (0x14E4, false), (0x02C9, false)]
+    {
+        assert_eq!(of(&device(vendor, iwarp)).reads_in_order, !iwarp, "{vendor:#x}");
+    }
+}
+
+#[test]
 fn names_in_the_table_tell_rows_apart() {
     let names: std::collections::BTreeSet<_> = TABLE.iter().map(|row| row.name).collect();
     assert_eq!(names.len(), TABLE.len());

@@ -77,6 +77,7 @@ fn object(device: &DeviceAttributes, row: &Quirks, addresses: &Result<Vec<IpAddr
         "registrations": registrations(device, row),
         "send_with_invalidate": row.invalidates_at_peer(device),
         "read_depth_max": row.read_depth_max,
+        "reads_in_order": row.reads_in_order,
     })
 }
 
@@ -104,6 +105,7 @@ fn text(
     writeln!(out, "  as smbd uses it (row \"{}\" of its quirk table):", row.name)?;
     writeln!(out, "    {:<22}{}", "registrations", registrations(device, row))?;
     writeln!(out, "    {:<22}{}", "send with invalidate", yes(row.invalidates_at_peer(device)))?;
+    writeln!(out, "    {:<22}{}", "RDMA Reads in order", yes(row.reads_in_order))?;
     writeln!(
         out,
         "    {:<22}{}",

@@ -19,6 +19,16 @@ fn back(sends: &mut Sends, ticket: u64) -> Option<u64> {
     first.or_else(|| sends.back()).map(|completion| completion.wr_id)
 }
 
+fn fill_read(request: &mut ibv_send_wr, elements: &mut [ibv_sge; 2]) {
+    unsignalled_read(request, elements);
+    request.send_flags = ibv_send_flags::IBV_SEND_SIGNALED.0;
+}
+
+const fn unsignalled_read(request: &mut ibv_send_wr, _: &mut [ibv_sge; 2]) {
+    request.opcode = ibv_wr_opcode::IBV_WR_RDMA_READ;
+    request.send_flags = 0;
+}
+
 const fn completion(ticket: u64, status: ibv_wc_status::Type) -> Completion {
     Completion { wr_id: ticket, status, vendor_error: 0, byte_len: 0, flags: 0, invalidated_key: 0 }
 }
@@ -53,10 +63,8 @@ fn a_completion_brings_back_all_before_it() {
 #[test]
 fn a_send_that_is_back_before_the_data_of_a_read_in_front_of_it_waits_for_them() {
     let (mut sends, mut fake) = (sends(4, 6), Fake::new());
-    let read = |sends: &mut Sends, wr_id| {
-        let fill = |request: &mut ibv_send_wr, _: &mut _| request.opcode = ibv_wr_opcode::IBV_WR_RDMA_READ;
-        sends.chain(wr_id, None, Keeper::default(), false, fill).unwrap();
-    };
+    let read =
+        |sends: &mut Sends, wr_id| sends.chain(wr_id, None, Keeper::default(), false, fill_read).unwrap();
     chain(&mut sends, 70, 0, false).unwrap();
     read(&mut sends, 71);
     chain(&mut sends, 72, 1, false).unwrap();
@@ -72,6 +80,23 @@ fn a_send_that_is_back_before_the_data_of_a_read_in_front_of_it_waits_for_them()
     assert_eq!(sends.back().map(|send| send.wr_id), None, "a read is still out");
     assert_eq!(back(&mut sends, 3), Some(73));
     assert!(sends.may_be_back());
+    assert_eq!(sends.back().map(|send| send.wr_id), Some(74));
+    assert!(sends.flying.is_empty());
+}
+
+#[test]
+fn a_read_without_a_signal_is_back_with_what_is_behind_it() {
+    let (mut sends, mut fake) = (sends(4, 6), Fake::new());
+    for (wr_id, fill) in
+        [(70, unsignalled_read as fn(&mut _, &mut _)), (71, unsignalled_read), (72, fill_read)]
+    {
+        sends.chain(wr_id, None, Keeper::default(), false, fill).unwrap();
+    }
+    sends.chain(73, None, Keeper::default(), false, unsignalled_read).unwrap();
+    chain(&mut sends, 74, 0, false).unwrap();
+    ring(&mut sends, &mut fake);
+    assert_eq!(back(&mut sends, 4), None, "one with a signal is out");
+    assert_eq!(back(&mut sends, 2), Some(72));
     assert_eq!(sends.back().map(|send| send.wr_id), Some(74));
     assert!(sends.flying.is_empty());
 }
@@ -144,8 +169,7 @@ fn read_into_a_sink(sends: &mut Sends, domain: &Arc<ProtectionDomain>) -> u32 {
     let rights = Rights { remote_write: true, ..Rights::default() };
     let buffer = Buffer::new(4096).unwrap();
     let region = Arc::new(MemoryRegion::register_part(domain, &buffer, (8, 100), rights).unwrap());
-    let fill = |request: &mut ibv_send_wr, _: &mut _| request.opcode = ibv_wr_opcode::IBV_WR_RDMA_READ;
-    sends.chain(u64::from(region.rkey()), None, Keeper::region(&region), false, fill).unwrap();
+    sends.chain(u64::from(region.rkey()), None, Keeper::region(&region), false, fill_read).unwrap();
     region.rkey()
 }
 
