@@ -239,9 +239,11 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
 
     /// Drives each connection that is due, once. Returns whether there was one.
     fn drive_due(&mut self) -> bool {
+        if self.due.is_empty() {
+            return false;
+        }
         let spare = mem::take(&mut self.spare);
         let mut due = mem::replace(&mut self.due, spare);
-        let any = !due.is_empty();
         let mut drives = 0_u32;
         for slot in due.drain(..) {
             if drives == DRIVES_OF_TIME {
@@ -252,7 +254,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
             self.drive_one(slot);
         }
         self.spare = due;
-        any
+        true
     }
 
     fn drive_one(&mut self, slot: usize) {
