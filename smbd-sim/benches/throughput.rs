@@ -17,7 +17,6 @@ use smbd_sim::oracle::Oracles;
 use smbd_sim::probe::Probe;
 use smbd_sim::world::{World, WorldConfig};
 
-const MESSAGES: u64 = 2_000_000;
 const LEN: u32 = 1300;
 
 /// Sends as long as there is room, and gives back what comes.
@@ -52,7 +51,7 @@ impl Upper for Pump {
     }
 }
 
-fn run<P: Probe>(probe: P, config: &Config) -> (u64, Duration) {
+fn run<P: Probe>(probe: P, config: &Config, messages: u64) -> (u64, Duration) {
     let received = Rc::new(RefCell::new(0));
     let host = |left| {
         let mut nic = NicConfig::of(Personality::Roce, &config.budget());
@@ -60,15 +59,15 @@ fn run<P: Probe>(probe: P, config: &Config) -> (u64, Duration) {
         let upper = Pump { left, buffer: None, received: Rc::clone(&received) };
         HostConfig { nic, config: config.clone(), upper }
     };
-    let hosts = [host(MESSAGES), host(0)];
+    let hosts = [host(messages), host(0)];
     let mut world = World::new(&WorldConfig::new(1, Personality::Roce), hosts, NoFaults, probe);
     #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
     let start = std::time::Instant::now();
-    let all = |_: &World<Pump, NoFaults, P>| *received.borrow() == MESSAGES;
+    let all = |_: &World<Pump, NoFaults, P>| *received.borrow() == messages;
     let done = world.run_until(smbd_core::Instant::from_nanos(u64::MAX / 2), all);
     let took = start.elapsed();
     assert!(done && black_box(world.connection(Side::Acceptor)).is_some(), "all messages arrive");
-    (MESSAGES, took)
+    (messages, took)
 }
 
 fn report(what: &str, (messages, took): (u64, Duration)) {
@@ -78,9 +77,18 @@ fn report(what: &str, (messages, took): (u64, Duration)) {
 }
 
 fn main() {
+    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    let messages = arguments.next().and_then(|n| n.parse().ok());
+    let only = arguments.next();
     let config = Config::try_from(Params::windows()).expect("a profile is valid");
-    for _ in 0..3 {
-        report("without oracles", run((), &config));
-        report("with all oracles", run(Oracles::new([config.clone(), config.clone()]), &config));
+    for _ in 0..if messages.is_some() { 1 } else { 3 } {
+        let messages = messages.unwrap_or(2_000_000);
+        if only.as_deref() != Some("oracles") {
+            report("without oracles", run((), &config, messages));
+        }
+        if only.as_deref() != Some("plain") {
+            let oracles = Oracles::new([config.clone(), config.clone()]);
+            report("with all oracles", run(oracles, &config, messages));
+        }
     }
 }
