@@ -139,11 +139,10 @@ impl Verdicts {
         }
     }
 
-    /// Laws that something else has looked at, once each, and found whole.
-    #[inline]
-    pub(crate) fn hold<const N: usize>(&mut self, laws: [Law; N]) {
+    /// Laws that something else has looked at, so many times each, and found whole.
+    pub(crate) fn hold<const N: usize>(&mut self, laws: [Law; N], times: u64) {
         for law in laws {
-            self.counts[law as usize] += 1;
+            self.counts[law as usize] += times;
         }
     }
 

@@ -271,11 +271,14 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
             if done(self) {
                 return true;
             }
-            if self.next_time().is_none_or(|at| at > until) {
+            if self.step_by(until).is_none() {
+                // What went wrong before the step may be what is waited for.
+                if done(self) {
+                    return true;
+                }
                 self.fabric.now = self.fabric.now.max(until);
                 return false;
             }
-            self.step();
         }
     }
 

@@ -69,11 +69,28 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
 
     /// Does the next thing, and says what it was; `None` if nothing is left to happen.
     pub fn step(&mut self) -> Option<Step> {
+        self.disturb();
+        let next = self.next()?;
+        Some(self.carry_out(next))
+    }
+
+    /// The same, if it happens by then.
+    pub fn step_by(&mut self, until: Instant) -> Option<Step> {
+        let next = self.next().filter(|(at, _)| *at <= until)?;
+        let next = if self.disturb() { self.next()? } else { next };
+        Some(self.carry_out(next))
+    }
+
+    /// Whether something went wrong before the next step.
+    fn disturb(&mut self) -> bool {
         let disruption = self.fabric.faults.before_step(self.fabric.now, self.steps, &mut self.fabric.rng);
         if let Some(disruption) = disruption {
             self.disrupt(disruption);
         }
-        let (at, step) = self.next()?;
+        disruption.is_some()
+    }
+
+    fn carry_out(&mut self, (at, step): (Instant, Step)) -> Step {
         self.steps += 1;
         self.fabric.now = self.fabric.now.max(at);
         let fabric = &mut self.fabric;
@@ -81,13 +98,13 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
         let (here, there) = match step {
             Step::Start => {
                 initiator.start(fabric);
-                return Some(step);
+                return step;
             }
             Step::ScheduledEvent => {
                 if let Some(scheduled) = fabric.take_next() {
                     self.happen(scheduled);
                 }
-                return Some(step);
+                return step;
             }
             Step::Packets(side)
             | Step::Replies(side)
@@ -107,7 +124,7 @@ impl<U: Upper, F: Faults, P: Probe> World<U, F, P> {
             // Dealt with above.
             Step::Start | Step::ScheduledEvent => {}
         }
-        Some(step)
+        step
     }
 
     fn happen(&mut self, scheduled: ScheduledEvent) {

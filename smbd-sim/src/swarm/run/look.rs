@@ -1,5 +1,7 @@
 //! A step, and the checks after it.
 
+use smbd_core::Instant;
+
 use super::Run;
 use crate::oracle::Law;
 use crate::probe::{At, Probe};
@@ -20,9 +22,16 @@ impl<F: Probe> Run<'_, F> {
 
     /// One step and what is to be looked at after it. `false` if nothing is left to happen, or a law is broken.
     pub(super) fn step(&mut self) -> bool {
-        if self.world.step().is_none() {
-            return false;
-        }
+        self.world.step().is_some() && self.go_on()
+    }
+
+    /// The same, if it happens by then.
+    pub(super) fn step_by(&mut self, until: Instant) -> bool {
+        self.world.step_by(until).is_some() && self.go_on()
+    }
+
+    /// What is to be looked at after a step. `false` if a law is broken.
+    fn go_on(&mut self) -> bool {
         if self.world.steps().is_multiple_of(POLL_AGAIN) {
             // A connection that waits is asked once more.
             for side in Side::BOTH {
@@ -42,15 +51,7 @@ impl<F: Probe> Run<'_, F> {
                 self.on_breaches(side, seen);
             }
         }
-        // The devices have looked at these themselves, at every turn.
-        let now = self.world.now();
-        let mut probe = self.world.probe_mut();
-        let verdicts = probe.oracles.verdicts_mut();
-        for side in Side::BOTH {
-            verdicts.at(At { now, side });
-            verdicts.hold([Law::Device, Law::Driven, Law::Reported, Law::LinkReported]);
-        }
-        drop(probe);
+        self.looks += 1;
         let wrong = self.workload.borrow_mut().wrong.take();
         if let Some((side, wrong)) = wrong {
             let (law, what) = match wrong {
