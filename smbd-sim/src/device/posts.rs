@@ -49,7 +49,9 @@ pub(super) struct Flags {
 impl Device {
     #[inline(always)]
     pub(super) fn post_recv<F: Faults, P: Probe>(&mut self, id: RecvId, len: u32, fabric: &mut Fabric<F, P>) {
-        self.post(Request::Recv(id), Chained::Recv(id, len), fabric);
+        if self.admit(Request::Recv(id), fabric) {
+            self.chain.push(Chained::Recv(id, len));
+        }
     }
 
     #[inline(always)]
@@ -64,14 +66,16 @@ impl Device {
         let Flags { invalidate, mut signal, solicit } = flags;
         let len = head.len() as usize + body.as_ref().map_or(0, Payload::len);
         signal |= len >= self.nic.config.signal_from as usize;
+        if !self.admit(Request::Send { id, signal }, fabric) {
+            return;
+        }
         let body = match body {
             None => Some(Body::None),
             Some(Payload::Copy(bytes)) => Some(self.nic.copy(bytes)),
             Some(Payload::InPlace(local)) => self.range(&local).map(Body::InPlace),
         };
         let operation = body.map(|body| Operation::Send { head, body, invalidate });
-        let work = sent(id.into(), operation, signal, solicit);
-        self.post(Request::Send { id, signal }, work, fabric);
+        self.chain.push(sent(id.into(), operation, signal, solicit));
     }
 
     /// A range of memory that the device knows.
@@ -80,13 +84,23 @@ impl Device {
     }
 
     /// Notes a request and chains it. `false` if it will not be posted.
-    #[inline(always)]
     pub(super) fn post<F: Faults, P: Probe>(
         &mut self,
         request: Request,
         work: Chained,
         fabric: &mut Fabric<F, P>,
     ) -> bool {
+        let admitted = self.admit(request, fabric);
+        if admitted {
+            self.chain.push(work);
+        }
+        admitted
+    }
+
+    /// Notes a request. `false` if it will not be posted, and is not to be chained.
+    // What is chained is made behind it, in its place: it is large.
+    #[inline(always)]
+    pub(super) fn admit<F: Faults, P: Probe>(&mut self, request: Request, fabric: &mut Fabric<F, P>) -> bool {
         let mut was_broken = self.queues.is_broken();
         let mut push = self.queues.push(request);
         if let Push::RingDoorbell(_) = push {
@@ -95,7 +109,6 @@ impl Device {
             push = self.queues.push(request);
         }
         if push == Push::Chain {
-            self.chain.push(work);
             return true;
         }
         if !was_broken {
@@ -128,15 +141,17 @@ impl Device {
     }
 
     /// Hands over what is chained.
+    #[inline(always)]
     pub(super) fn ring_doorbell<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
-        if self.chain.is_empty() {
-            return;
+        // Mostly nothing is.
+        if !self.chain.is_empty() {
+            let mut chain = std::mem::take(&mut self.chain);
+            self.hand_over_all(&mut chain, fabric);
+            self.chain = chain;
         }
-        let mut chain = std::mem::take(&mut self.chain);
-        self.hand_over_all(&mut chain, fabric);
-        self.chain = chain;
     }
 
+    #[inline(never)]
     fn hand_over_all<F: Faults, P: Probe>(&mut self, chain: &mut Vec<Chained>, fabric: &mut Fabric<F, P>) {
         // Looked at where they lie: they are large.
         for accepted in 0..chain.len() {

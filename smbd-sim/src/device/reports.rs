@@ -8,46 +8,59 @@ use super::registration::Stage;
 use crate::Breach;
 use crate::fabric::{Fabric, Notice};
 use crate::fault::Faults;
-use crate::nic::{Arrived, QpState, RecvDone};
+use crate::nic::{Arrived, QpState, RecvDone, SendDone};
 use crate::probe::Probe;
 
 /// Where what is seen is put at once, since it is large: nothing, if what there is to tell is `ready`.
-type Told = Option<Input<'static>>;
+type Told<'t> = Option<Input<'t>>;
 
 impl Device {
     /// The next input; `None` if nothing can be seen at the moment.
+    #[inline(always)]
     pub(crate) fn next_input<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) -> Option<Input<'_>> {
-        self.asked = true;
-        if self.burst >= self.polling.pause.max(1) {
-            self.burst = 0;
-            return None;
-        }
-        if self.nic.state() == QpState::Error {
-            self.detach(fabric);
-        }
-        let mut told = self.ready.pop_front();
-        while told.is_none() {
-            if let Some(left) = &mut self.sight {
-                *left = left.checked_sub(1)?;
-            }
-            if !self.poll_one(fabric, &mut told) {
-                // Nothing more comes at this look.
-                self.sight = self.sight.map(|_| 0);
-                return None;
-            }
-            if told.is_none() {
-                told = self.ready.pop_front();
-            }
-        }
-        self.given += 1;
-        self.burst = self.burst.saturating_add(1);
-        if let Some(Input::Registered { id, bind_complete, .. }) = told {
-            return Some(Input::Registered { id, segments: self.registrations.segments(id), bind_complete });
+        let mut told = None;
+        self.see(fabric, &mut told);
+        if let Some(Input::Registered { id, segments, .. }) = &mut told {
+            *segments = self.registrations.segments(*id);
         }
         told
     }
 
+    /// What is seen next, if anything can be at the moment.
+    fn see<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>, told: &mut Told<'_>) {
+        self.asked = true;
+        if self.burst >= self.polling.pause.max(1) {
+            self.burst = 0;
+            return;
+        }
+        if self.nic.state() == QpState::Error {
+            self.detach(fabric);
+        }
+        loop {
+            if !self.ready.is_empty() {
+                *told = self.ready.pop_front();
+            }
+            if told.is_some() {
+                self.given += 1;
+                self.burst = self.burst.saturating_add(1);
+                return;
+            }
+            if let Some(left) = &mut self.sight {
+                if *left == 0 {
+                    return;
+                }
+                *left -= 1;
+            }
+            if !self.poll_one(fabric, told) {
+                // Nothing more comes at this look.
+                self.sight = self.sight.map(|_| 0);
+                return;
+            }
+        }
+    }
+
     /// Work that was flushed gives its memory back when that is seen: what is on the wire was read before.
+    #[inline(never)]
     fn detach<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
         let wire = &mut fabric.wires[self.side.peer().index()];
         for (_, packet) in &mut wire.packets {
@@ -67,7 +80,7 @@ impl Device {
     /// One thing from the three places where there may be something; `false` if there is nothing. In order: good news,
     /// receives, sends, bad news.
     #[inline]
-    fn poll_one<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>, told: &mut Told) -> bool {
+    fn poll_one<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>, told: &mut Told<'_>) -> bool {
         if self.poll_failure() {
             return true;
         }
@@ -81,7 +94,8 @@ impl Device {
     }
 
     /// One thing, from whichever place chance looks at first.
-    fn poll_any<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>, told: &mut Told) -> bool {
+    #[inline(never)]
+    fn poll_any<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>, told: &mut Told<'_>) -> bool {
         match fabric.rng.below(3) {
             0 => self.poll_inbox() || self.poll_receives(told) || self.poll_sends(told),
             1 => self.poll_receives(told) || self.poll_sends(told) || self.poll_inbox(),
@@ -90,7 +104,7 @@ impl Device {
     }
 
     #[inline(always)]
-    fn poll_receives(&mut self, told: &mut Told) -> bool {
+    fn poll_receives(&mut self, told: &mut Told<'_>) -> bool {
         let Some(RecvDone { id, result }) = self.nic.poll_recv() else { return false };
         match result {
             Ok(Arrived { head, len, invalidated }) => {
@@ -116,7 +130,7 @@ impl Device {
     }
 
     /// What follows from completions of the send queue.
-    fn poll_sends(&mut self, told: &mut Told) -> bool {
+    fn poll_sends(&mut self, told: &mut Told<'_>) -> bool {
         loop {
             if self.derives && self.derive(told) {
                 return true;
@@ -147,8 +161,21 @@ impl Device {
 
     /// One thing that the queues have worked out; `false` if there is none.
     #[inline(always)]
-    fn derive(&mut self, told: &mut Told) -> bool {
-        *told = self.queues.poll();
+    fn derive(&mut self, told: &mut Told<'_>) -> bool {
+        let derived = self.queues.poll();
+        // Mostly it is a message that went well, of which the device says the same.
+        if let Some(Input::Sent { id }) = derived
+            && self.nic.take_outcome(&SendDone { id: id.into(), result: Ok(()) })
+        {
+            *told = Some(Input::Sent { id });
+            return true;
+        }
+        *told = derived;
+        self.derive_other(told)
+    }
+
+    #[inline(never)]
+    fn derive_other(&mut self, told: &mut Told<'_>) -> bool {
         let Some(input) = told else {
             self.derives = false;
             let empty = self.outcomes.check_empty(&self.nic);
@@ -166,7 +193,8 @@ impl Device {
             Input::Deregistered { id } => {
                 self.registrations.on_invalidated(id);
                 self.receive_all();
-                self.ready.extend(told.take());
+                *told = None;
+                self.ready.push_back(Input::Deregistered { id });
             }
             Input::Failed { id: WrId::Reg(id), .. } if self.registrations.on_failed(id) => {
                 self.close_tokens(id);
@@ -176,6 +204,7 @@ impl Device {
         true
     }
 
+    #[inline(never)]
     fn poll_inbox(&mut self) -> bool {
         let Some(notice) = self.inbox.pop_front() else { return false };
         match notice {
@@ -236,6 +265,7 @@ impl Device {
         true
     }
 
+    #[inline(never)]
     fn tell_link(&mut self, input: Input<'static>) {
         let told = match input {
             Input::Connected { .. } => Some(LinkNews::Connected),
@@ -263,7 +293,7 @@ impl Device {
     }
 
     /// All that there is at one place.
-    fn exhaust(&mut self, poll: fn(&mut Self, &mut Told) -> bool) {
+    fn exhaust(&mut self, poll: fn(&mut Self, &mut Told<'static>) -> bool) {
         let mut told = None;
         while poll(self, &mut told) {
             self.ready.extend(told.take());

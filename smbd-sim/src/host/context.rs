@@ -7,7 +7,7 @@ use smbd_core::{
 
 use super::memory::Names;
 use crate::error::CommandRefused;
-use crate::machine::Commands;
+use crate::machine::{Commands, Source};
 use crate::memory::{Buffers, Range};
 use crate::nic::Nic;
 use crate::probe::{At, Command, Probe};
@@ -77,43 +77,48 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Connection::send`].
     pub fn send_bytes(&mut self, bytes: &[u8], invalidate: Option<Token>) -> Result<MsgId, CommandRefused> {
-        self.send_copy(bytes, invalidate, false)
+        self.send_new(Source::Bytes(bytes), invalidate, false)
     }
 
-    /// The same, and its result is not waited for.
+    /// The same with bytes that an endpoint need not copy, and maybe without waiting for the result.
     ///
     /// # Errors
-    /// As [`Connection::send_unsignalled`].
-    pub fn send_bytes_unsignalled(
+    /// As [`Connection::send`].
+    pub fn send_static(
         &mut self,
-        bytes: &[u8],
-        invalidate: Option<Token>,
-    ) -> Result<MsgId, CommandRefused> {
-        self.send_copy(bytes, invalidate, true)
-    }
-
-    fn send_copy(
-        &mut self,
-        bytes: &[u8],
+        bytes: &'static [u8],
         invalidate: Option<Token>,
         unsignalled: bool,
     ) -> Result<MsgId, CommandRefused> {
+        self.send_new(Source::Static(bytes), invalidate, unsignalled)
+    }
+
+    fn send_new(
+        &mut self,
+        source: Source<'_>,
+        invalidate: Option<Token>,
+        unsignalled: bool,
+    ) -> Result<MsgId, CommandRefused> {
+        let (Source::Bytes(bytes) | Source::Static(bytes)) = source;
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let buffer = self.nic.buffers.reserve(len);
-        let result = self.send_from(Range { buffer, offset: 0, len }, Some(bytes), invalidate, unsignalled);
-        // Many are refused for want of room, and come again: these are not copied.
+        let range = Range { buffer, offset: 0, len };
+        let result = self.send_from(range, Some(source), invalidate, unsignalled);
         match result {
+            // It keeps them itself, and the device gets them from there.
+            Ok(_) if self.commands.as_ref().is_some_and(Commands::keeps_messages) => {}
             Ok(_) => self.nic.buffers.fill(buffer, bytes),
+            // Many are refused for want of room, and come again: these are not copied.
             Err(_) => self.nic.buffers.free(buffer),
         }
         result
     }
 
-    /// With `bytes`, the buffer was made for them, and gets them when they are taken.
+    /// With a `source`, the buffer was made for its bytes.
     fn send_from(
         &mut self,
         range: Range,
-        bytes: Option<&[u8]>,
+        source: Option<Source<'_>>,
         invalidate: Option<Token>,
         unsignalled: bool,
     ) -> Result<MsgId, CommandRefused> {
@@ -121,11 +126,14 @@ impl<'a> Context<'a> {
         let result = self.check(range).and_then(|()| {
             let commands = self.commands.as_mut().ok_or(CommandRefused::NoConnection)?;
             let buffers = &self.nic.buffers;
-            let bytes = bytes.filter(|_| buffers.content()).unwrap_or_else(|| buffers.range(range));
-            Ok(commands.send(now, (bytes, range.len), invalidate, unsignalled)?)
+            let source = || {
+                let made = source.filter(|_| buffers.content());
+                made.unwrap_or_else(|| Source::Bytes(buffers.range(range)))
+            };
+            Ok(commands.send(now, range.len, source, invalidate, unsignalled)?)
         });
         if let Ok(msg) = result {
-            self.names.put_message(msg, range, bytes.is_some());
+            self.names.put_message(msg, range, source.is_some());
         }
         self.probe.command(self.at, &Command::Send { range, invalidate, unsignalled, result });
         result

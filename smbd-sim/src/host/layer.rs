@@ -1,7 +1,5 @@
 //! The upper layer of a host, as the handler of a driven connection.
 
-use std::rc::Rc;
-
 use smbd_core::backend::{BufferLookup, Payload};
 use smbd_core::endpoint::EndpointEvent;
 use smbd_core::error::RegistrationError;
@@ -48,8 +46,8 @@ impl<U: Upper, F: Faults, P: Probe> backend::Handler<DeviceBackend<'_, F, P>, Wa
         end: &mut DeviceBackend<'_, F, P>,
         event: Event,
     ) {
-        let probe = Rc::clone(connection.probe());
-        self.hear(event, connection.commands(), end, &mut *probe.borrow_mut());
+        let (commands, probe) = connection.watched_commands();
+        self.hear(event, commands, end, &mut *probe.borrow_mut());
     }
 }
 
@@ -62,9 +60,8 @@ impl<U: Upper, F: Faults, P: Probe> backend::Handler<DeviceBackend<'_, F, P>, Wa
         end: &mut DeviceBackend<'_, F, P>,
         event: EndpointEvent,
     ) {
-        let probe = Rc::clone(endpoint.probe());
+        let (commands, probe) = endpoint.watched_commands();
         let mut probe = probe.borrow_mut();
-        let commands = endpoint.commands();
         if let Some(event) = plain(&event) {
             return self.hear(event, commands, end, &mut *probe);
         }

@@ -1,7 +1,9 @@
 //! Commands of an upper layer, for a connection or an endpoint.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use smbd_core::error::{CommandError, RdmaError, RegisterError, SendError};
 use smbd_core::{
     Access, BufferDescriptorV1, Close, Connection, Endpoint, Fragment, Instant, Misuse, MsgId, OpId,
@@ -10,6 +12,15 @@ use smbd_core::{
 
 use super::endpoint::EndpointRecords;
 use super::watched::Watched;
+
+/// The bytes of a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'b> {
+    /// To be copied by whoever keeps them.
+    Bytes(&'b [u8]),
+    /// They stay what they are.
+    Static(&'static [u8]),
+}
 
 /// What takes commands.
 #[derive(Debug)]
@@ -26,11 +37,17 @@ impl Commands<'_> {
         }
     }
 
-    /// An endpoint gets a copy of the bytes, and keeps it until they are sent.
-    pub(crate) fn send(
+    /// Whether it keeps the bytes of messages until they are sent.
+    pub(crate) const fn keeps_messages(&self) -> bool {
+        matches!(self, Self::Endpoint(..))
+    }
+
+    /// An endpoint keeps the bytes until they are sent.
+    pub(crate) fn send<'b>(
         &mut self,
         now: Instant,
-        (bytes, len): (&[u8], u32),
+        len: u32,
+        source: impl FnOnce() -> Source<'b>,
         invalidate: Option<Token>,
         unsignalled: bool,
     ) -> Result<MsgId, SendError> {
@@ -40,7 +57,10 @@ impl Commands<'_> {
                 send(connection, now, len, invalidate)
             }
             Self::Endpoint(endpoint, records) => {
-                let payload = records.copy_of(bytes);
+                let payload = match source() {
+                    Source::Bytes(bytes) => records.copy_of(bytes),
+                    Source::Static(bytes) => Bytes::from_static(bytes),
+                };
                 let send = if unsignalled { Endpoint::send_unsignalled } else { Endpoint::send };
                 match send(endpoint, now, payload.clone(), invalidate) {
                     Ok(msg) => {
@@ -119,16 +139,26 @@ impl Commands<'_> {
 
 impl<P> Watched<Connection, P> {
     /// To give it commands.
-    pub(crate) const fn commands(&mut self) -> Commands<'_> {
+    pub(crate) fn commands(&mut self) -> Commands<'_> {
+        self.watched_commands().0
+    }
+
+    /// To give it commands, and who is to see them.
+    pub(crate) fn watched_commands(&mut self) -> (Commands<'_>, &RefCell<P>) {
         self.expect_news();
-        Commands::Connection(&mut self.machine)
+        (Commands::Connection(&mut self.machine), &self.probe)
     }
 }
 
 impl<P> Watched<Endpoint, P> {
     /// As [`commands`](Watched::commands) of a connection.
-    pub(crate) const fn commands(&mut self) -> Commands<'_> {
+    pub(crate) fn commands(&mut self) -> Commands<'_> {
+        self.watched_commands().0
+    }
+
+    /// As [`watched_commands`](Watched::watched_commands) of a connection.
+    pub(crate) fn watched_commands(&mut self) -> (Commands<'_>, &RefCell<P>) {
         self.expect_news();
-        Commands::Endpoint(&mut self.machine, &mut self.records)
+        (Commands::Endpoint(&mut self.machine, &mut self.records), &self.probe)
     }
 }

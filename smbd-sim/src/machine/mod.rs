@@ -10,7 +10,7 @@ use std::rc::Rc;
 use smbd_core::backend::{Backend, DriveError, Handler, drive};
 use smbd_core::{Config, Connection, Endpoint, Input, Instant, Misuse};
 
-pub(crate) use commands::Commands;
+pub(crate) use commands::{Commands, Source};
 pub(crate) use endpoint::plain;
 pub(crate) use watched::Watched;
 
@@ -88,7 +88,7 @@ impl<P: Probe> Driven<P> {
     }
 
     /// To give it commands.
-    pub(crate) const fn commands(&mut self) -> Commands<'_> {
+    pub(crate) fn commands(&mut self) -> Commands<'_> {
         match self {
             Self::Connection(connection) => connection.commands(),
             Self::Endpoint(endpoint) => endpoint.commands(),

@@ -18,6 +18,9 @@ pub(crate) trait Shown: Protocol {
     /// What is kept about it besides.
     type Records: Default + std::fmt::Debug;
 
+    /// Its next action, by a function that the loop calls: an action that is put together in the loop is copied in small pieces.
+    fn next_action(&mut self) -> Action;
+
     /// It yielded an action.
     fn show_action<P: Probe>(&self, at: At, action: &Action, records: &mut Self::Records, probe: &mut P);
 
@@ -34,6 +37,11 @@ pub(crate) trait Shown: Protocol {
 
 impl Shown for Connection {
     type Records = ();
+
+    #[inline(never)]
+    fn next_action(&mut self) -> Action {
+        self.poll_action()
+    }
 
     fn show_action<P: Probe>(&self, at: At, action: &Action, (): &mut (), probe: &mut P) {
         probe.action(at, action);
@@ -64,7 +72,7 @@ pub(crate) enum Turn {
 pub(crate) struct Watched<M: Shown, P> {
     pub(crate) machine: M,
     pub(crate) records: M::Records,
-    probe: Rc<RefCell<P>>,
+    pub(super) probe: Rc<RefCell<P>>,
     at: At,
     turn: Turn,
     /// What was wrong with this turn.
@@ -133,7 +141,7 @@ impl<M: Shown, P> Watched<M, P> {
         self.shown = None;
     }
 
-    /// Who watches: as `probe`, which is a command of the loops, too.
+    /// Who watches.
     #[cfg(feature = "loops")]
     pub(crate) const fn watcher(&self) -> &Rc<RefCell<P>> {
         &self.probe
@@ -150,10 +158,6 @@ impl<M: Shown, P> Watched<M, P> {
     #[inline(always)]
     pub(crate) fn is_told_the_time(&mut self, now: Instant) {
         self.at.now = self.at.now.max(now);
-    }
-
-    pub(crate) const fn probe(&self) -> &Rc<RefCell<P>> {
-        &self.probe
     }
 
     /// It is told something by its backend, or the time.
@@ -217,7 +221,8 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
         self.tell(now, input)
     }
 
-    #[inline(always)]
+    // A function that the loop calls, as `next_action`.
+    #[inline(never)]
     fn handle_and_tell(&mut self, now: Instant, input: Input<'_>) -> Result<Option<Event>, Misuse> {
         self.taken += 1;
         self.actions = 0;
@@ -235,12 +240,15 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
 
     fn poll_action(&mut self) -> Action {
         self.note_asked();
+        // One value, which stays where the machine wrote it.
+        let action;
         if self.is_endless() {
             self.turn = Turn::Waits(None);
-            return Action::Wait(None);
+            action = Action::Wait(None);
+        } else {
+            action = self.machine.next_action();
+            self.show(&action);
         }
-        let action = self.machine.poll_action();
-        self.show(&action);
         action
     }
 

@@ -214,6 +214,12 @@ impl Nic {
         self.outcomes.pop_front()
     }
 
+    /// Takes the next outcome, if it is this one.
+    #[inline]
+    pub(crate) fn take_outcome(&mut self, done: &SendDone) -> bool {
+        self.outcomes.front() == Some(done) && self.outcomes.pop_front().is_some()
+    }
+
     /// As [`next_outcome`](Self::next_outcome), and it stays.
     #[must_use]
     pub fn peek_outcome(&self) -> Option<&SendDone> {

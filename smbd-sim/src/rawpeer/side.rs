@@ -5,7 +5,7 @@ use smbd_core::{Access, Close};
 use super::RawPeer;
 use crate::Breach;
 use crate::CommandRefused;
-use crate::machine::breach_of;
+use crate::machine::{Source, breach_of};
 use crate::memory::Range;
 use crate::oracle::Law;
 use crate::probe::{Command, Probe as _};
@@ -41,8 +41,8 @@ impl RawPeer {
             _ => {
                 let range = Range { len: u32::try_from(most).unwrap_or(1), ..self.reader.memory };
                 let bytes = vec![0x5a; range.len as usize];
-                let bytes = (&bytes[..], range.len);
-                let result = commands.send(now, bytes, None, false).map_err(CommandRefused::from);
+                let sent = commands.send(now, range.len, || Source::Bytes(&bytes), None, false);
+                let result = sent.map_err(CommandRefused::from);
                 Command::Send { range, invalidate: None, unsignalled: false, result }
             }
         };

@@ -115,12 +115,7 @@ impl Common {
             let bytes = content(queued.key, 0, queued.len);
             // The keys are drawn already: as good as a number drawn for it.
             let is_unsignalled = queued.key.checked_rem(self.behaviour.unsignalled_one_in) == Some(0);
-            let sent = if is_unsignalled {
-                context.send_bytes_unsignalled(bytes, *invalidate)
-            } else {
-                context.send_bytes(bytes, *invalidate)
-            };
-            match sent {
+            match context.send_static(bytes, *invalidate, is_unsignalled) {
                 Ok(_) => {
                     self.workload.borrow_mut().sent(self.side, queued.clone());
                     self.waiting.pop_front();
