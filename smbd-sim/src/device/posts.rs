@@ -6,12 +6,12 @@ use smbd_core::{Head, RecvId, SendId, Token, WrId};
 
 use super::Device;
 use super::memory::SimMemory;
-use crate::Breach;
 use crate::fabric::Fabric;
 use crate::fault::Faults;
 use crate::memory::Range;
-use crate::nic::{Body, Operation, SendWork};
+use crate::nic::{Body, Nic, Operation, SendWork};
 use crate::probe::Probe;
+use crate::{Breach, Side};
 
 /// Invalid argument.
 const EINVAL: i32 = 22;
@@ -145,49 +145,54 @@ impl Device {
     pub(super) fn ring_doorbell<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
         // Mostly nothing is.
         if !self.chain.is_empty() {
-            let mut chain = std::mem::take(&mut self.chain);
-            self.hand_over_all(&mut chain, fabric);
-            self.chain = chain;
+            self.hand_over_all(fabric);
         }
     }
 
     #[inline(never)]
-    fn hand_over_all<F: Faults, P: Probe>(&mut self, chain: &mut Vec<Chained>, fabric: &mut Fabric<F, P>) {
+    fn hand_over_all<F: Faults, P: Probe>(&mut self, fabric: &mut Fabric<F, P>) {
         // Looked at where they lie: they are large.
-        for accepted in 0..chain.len() {
-            if let Err(errno) = self.hand_over(&mut chain[accepted], fabric) {
-                self.queues.doorbell_rung_until(accepted, errno);
-                for (at, work) in chain.drain(..).enumerate().skip(accepted) {
-                    self.unposted(work.id(), at == accepted, fabric);
-                }
-                return;
+        for (accepted, work) in self.chain.iter_mut().enumerate() {
+            if let Err(errno) = hand_over(work, self.side, &mut self.nic, fabric) {
+                return self.refuse(accepted, errno, fabric);
             }
         }
-        chain.clear();
+        self.chain.clear();
         self.queues.doorbell_rung();
     }
 
-    /// One request of a chain: the error number with which the device refuses it.
-    fn hand_over<F: Faults, P: Probe>(
-        &mut self,
-        work: &mut Chained,
-        fabric: &mut Fabric<F, P>,
-    ) -> Result<(), i32> {
-        if let Some(errno) = fabric.refuse_post(self.side, work.id()) {
-            return Err(errno);
+    /// The device takes no more than so many of what is chained.
+    #[cold]
+    fn refuse<F: Faults, P: Probe>(&mut self, accepted: usize, errno: i32, fabric: &mut Fabric<F, P>) {
+        self.queues.doorbell_rung_until(accepted, errno);
+        let ids: Vec<_> = self.chain.drain(..).skip(accepted).map(|work| work.id()).collect();
+        for (at, id) in ids.into_iter().enumerate() {
+            self.unposted(id, at == 0, fabric);
         }
-        match work {
-            Chained::Recv(id, len) => self.nic.post_recv(*id, *len).map_err(|refused| refused.0),
-            Chained::Send { work, solicit } => match self.nic.post_send(work) {
-                Ok(None) => Ok(()),
-                Ok(Some(packet)) => {
-                    fabric.transmit(self.side, packet, &mut self.nic, *solicit);
-                    Ok(())
-                }
-                Err(refused) => Err(refused.0),
-            },
-            Chained::Senseless(_) => Err(EINVAL),
-        }
+    }
+}
+
+/// One request of a chain: the error number with which the device refuses it.
+fn hand_over<F: Faults, P: Probe>(
+    work: &mut Chained,
+    side: Side,
+    nic: &mut Nic,
+    fabric: &mut Fabric<F, P>,
+) -> Result<(), i32> {
+    if let Some(errno) = fabric.refuse_post(side, work.id()) {
+        return Err(errno);
+    }
+    match work {
+        Chained::Recv(id, len) => nic.post_recv(*id, *len).map_err(|refused| refused.0),
+        Chained::Send { work, solicit } => match nic.post_send(work) {
+            Ok(None) => Ok(()),
+            Ok(Some(packet)) => {
+                fabric.transmit(side, packet, nic, *solicit);
+                Ok(())
+            }
+            Err(refused) => Err(refused.0),
+        },
+        Chained::Senseless(_) => Err(EINVAL),
     }
 }
 

@@ -11,7 +11,7 @@ use smbd_core::error::{ConnectReason, DisconnectReason, WorkError};
 use smbd_core::{Instant, RegId, WrId};
 
 pub use wire::Latency;
-use wire::Wire;
+use wire::{Delay, Wire};
 
 use crate::fault::Faults;
 use crate::nic::{Nic, Packet, Payload, Personality, Reply};
@@ -78,6 +78,7 @@ pub(crate) struct Fabric<F, P> {
     /// Shared with the connections, which are watched as well.
     probe: Rc<RefCell<P>>,
     pub(crate) times: Times,
+    delay: Delay,
     pub(crate) personality: Personality,
     /// Nothing arrives any more.
     pub(crate) cut: bool,
@@ -96,6 +97,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
             faults,
             probe: Rc::new(RefCell::new(probe)),
             times,
+            delay: times.latency.delay(),
             personality,
             cut: false,
             wires: [Wire::new(), Wire::new()],
@@ -179,7 +181,7 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
             return self.schedule_in(self.times.retry, scheduled);
         }
         let wire = &mut self.wires[from.peer().index()];
-        let at = wire.arrival(self.now, self.times.latency, &mut self.rng);
+        let at = wire.arrival(self.now, self.delay, &mut self.rng);
         wire.send(at, packet);
     }
 
@@ -221,13 +223,13 @@ impl<F: Faults, P: Probe> Fabric<F, P> {
             return;
         }
         let wire = &mut self.wires[from.peer().index()];
-        let at = wire.arrival(self.now, self.times.latency, &mut self.rng);
+        let at = wire.arrival(self.now, self.delay, &mut self.rng);
         wire.reply(at, reply);
     }
 
     /// When a word of connection management sent now by `from` arrives, behind all that was sent before.
     fn management(&mut self, from: Side) -> Instant {
-        let arrival = self.wires[from.peer().index()].arrival(self.now, self.times.latency, &mut self.rng);
+        let arrival = self.wires[from.peer().index()].arrival(self.now, self.delay, &mut self.rng);
         arrival.saturating_add(Duration::from_nanos(1))
     }
 

@@ -22,12 +22,23 @@ impl Latency {
         Self { least: time, most: time }
     }
 
-    pub(super) fn draw(self, rng: &mut Rng) -> Duration {
-        if self.least >= self.most {
-            return self.least;
-        }
+    /// The same as it is drawn for each packet.
+    pub(super) fn delay(self) -> Delay {
         let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
-        Duration::from_nanos(rng.between(nanos(self.least), nanos(self.most)))
+        Delay { least: nanos(self.least), most: nanos(self.most) }
+    }
+}
+
+/// A time on the wire, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delay {
+    least: u64,
+    most: u64,
+}
+
+impl Delay {
+    fn draw(self, rng: &mut Rng) -> u64 {
+        if self.least >= self.most { self.least } else { rng.between(self.least, self.most) }
     }
 }
 
@@ -46,8 +57,9 @@ impl Wire {
     }
 
     /// When something sent now arrives.
-    pub(super) fn arrival(&mut self, now: Instant, latency: Latency, rng: &mut Rng) -> Instant {
-        self.last = self.last.max(now.saturating_add(latency.draw(rng)));
+    pub(super) fn arrival(&mut self, now: Instant, delay: Delay, rng: &mut Rng) -> Instant {
+        let at = Instant::from_nanos(now.as_nanos().saturating_add(delay.draw(rng)));
+        self.last = self.last.max(at);
         self.last
     }
 

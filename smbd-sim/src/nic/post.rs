@@ -63,25 +63,38 @@ impl Nic {
             QpState::Ready => {}
         }
         let entry = Entry::new(work.id, work.signal, Completes::Now);
-        let packet = match &mut work.operation {
+        match &mut work.operation {
+            // Made where it is returned: it is large.
             Operation::Send { head, body, invalidate } => {
-                Some(self.start_send(entry, *head, std::mem::take(body), *invalidate))
+                return Ok(Some(self.start_send(entry, head, std::mem::take(body), *invalidate)));
             }
-            Operation::Rdma { verb, local, remote } => self.start_rdma(entry, *verb, *local, *remote),
+            Operation::Rdma { verb, local, remote } => {
+                if let Some(packet) = self.start_rdma(entry, *verb, *local, *remote) {
+                    return Ok(Some(packet));
+                }
+            }
             Operation::Bind => {
                 self.sq.push(entry);
-                None
             }
-            Operation::Invalidate(token) => {
-                self.start_invalidate(entry, *token);
-                None
-            }
-        };
-        if self.config.personality == Personality::Iwarp || packet.is_none() {
-            self.sq.retire();
-            self.check_send_cq();
+            Operation::Invalidate(token) => self.start_invalidate(entry, *token),
         }
-        Ok(packet)
+        self.retire();
+        Ok(None)
+    }
+
+    /// Completes what has not to wait for the peer.
+    fn retire(&mut self) {
+        self.sq.retire();
+        self.check_send_cq();
+    }
+
+    /// A request that the peer gets a packet for. Its number.
+    fn enqueue(&mut self, entry: Entry) -> u64 {
+        let seq = self.sq.push(entry);
+        if self.config.personality == Personality::Iwarp {
+            self.retire();
+        }
+        seq
     }
 
     fn mark_borrowed(&mut self, range: Range) -> Payload {
@@ -99,7 +112,7 @@ impl Nic {
         }
     }
 
-    fn start_send(&mut self, mut entry: Entry, head: Head, body: Body, invalidate: Option<Token>) -> Packet {
+    fn start_send(&mut self, mut entry: Entry, head: &Head, body: Body, invalidate: Option<Token>) -> Packet {
         if invalidate.is_some() && !self.config.send_with_invalidate {
             self.breaches.record(Breach::NoInvalidate(entry.id));
         }
@@ -116,8 +129,8 @@ impl Nic {
                 (Payload::Copied(bytes), len)
             }
         };
-        let seq = self.sq.push(entry);
-        Packet::Send { seq, head, body_len, body: payload, invalidate }
+        let seq = self.enqueue(entry);
+        Packet::Send { seq, head: *head, body_len, body: payload, invalidate }
     }
 
     fn start_rdma(
@@ -145,7 +158,7 @@ impl Nic {
                 let payload = self.mark_borrowed(local);
                 let held = Some((local.buffer, false));
                 let entry = Entry { held, completes: self.one_way(), ..entry };
-                let seq = self.sq.push(entry);
+                let seq = self.enqueue(entry);
                 Some(Packet::Write { seq, remote, payload })
             }
             RdmaVerb::Read => {
@@ -163,7 +176,7 @@ impl Nic {
                     completes: Completes::Answered,
                     ..entry
                 };
-                let seq = self.sq.push(entry);
+                let seq = self.enqueue(entry);
                 Some(Packet::Read { seq, remote, sink })
             }
         }

@@ -46,12 +46,19 @@ impl<F: Probe> Run<'_, F> {
         for side in Side::BOTH {
             let nic = &self.world.host(side).device.nic;
             let counts = [nic.breaches.count(), nic.buffers.breaches.count()];
-            let seen = std::mem::replace(&mut self.breaches[side.index()], counts);
-            if counts != seen {
+            if counts != self.breaches[side.index()] {
+                let seen = std::mem::replace(&mut self.breaches[side.index()], counts);
                 self.on_breaches(side, seen);
             }
         }
         self.looks += 1;
+        if self.workload.borrow().wrong.is_some() {
+            self.on_wrong();
+        }
+    }
+
+    #[cold]
+    fn on_wrong(&mut self) {
         let wrong = self.workload.borrow_mut().wrong.take();
         if let Some((side, wrong)) = wrong {
             let (law, what) = match wrong {
@@ -62,6 +69,7 @@ impl<F: Probe> Run<'_, F> {
         }
     }
 
+    #[cold]
     fn on_breaches(&mut self, side: Side, seen: [u64; 2]) {
         let nic = &self.world.host(side).device.nic;
         let lists = [nic.breaches.first(), nic.buffers.breaches.first()];
