@@ -1,8 +1,8 @@
 //! Watching a run from inside: inputs, actions, commands, and frames on the wire.
 
 use smbd_core::{
-    Access, Action, BufferDescriptorV1, Close, Fragment, Head, Input, Instant, Misuse, MsgId, OpId, RdmaVerb,
-    RegId, Token,
+    Access, Action, BufferDescriptorV1, Close, Event, Fragment, Head, Input, Instant, Misuse, MsgId, OpId,
+    RdmaVerb, RegId, Token,
 };
 
 use crate::Side;
@@ -26,9 +26,15 @@ pub trait Probe {
         let _ = (at, input, result);
     }
 
-    /// A connection yielded an action (`Wait` too), before it is carried out.
+    /// A connection yielded an action (`Wait` too), before it is carried out. What it tells its upper layer comes by
+    /// [`event`](Self::event).
     fn action(&mut self, at: At, action: &Action) {
         let _ = (at, action);
+    }
+
+    /// A connection tells its upper layer something.
+    fn event(&mut self, at: At, event: &Event) {
+        let _ = (at, event);
     }
 
     /// The connection that begins hands up whole messages: [`whole`](Self::whole) instead of events with fragments.
@@ -127,6 +133,11 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn action(&mut self, at: At, action: &Action) {
         self.0.action(at, action);
         self.1.action(at, action);
+    }
+
+    fn event(&mut self, at: At, event: &Event) {
+        self.0.event(at, event);
+        self.1.event(at, event);
     }
 
     fn command(&mut self, at: At, command: &Command<'_>) {

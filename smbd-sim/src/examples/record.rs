@@ -151,18 +151,12 @@ impl Probe for Recorder {
     }
 
     fn action(&mut self, at: At, action: &Action) {
-        let note = match action {
+        match action {
             Action::Wait(_) => {
                 self.sides[at.side.index()].waits = true;
-                return self.note_wait(at);
+                self.note_wait(at);
             }
-            Action::PostSend { .. } => {
-                self.sides[at.side.index()].posted += 1;
-                return;
-            }
-            Action::Notify(Event::Established(_)) => "is established",
-            Action::Notify(Event::RdmaDone { .. }) => "has all bytes moved",
-            Action::Notify(Event::Deregistered { .. }) => "has deregistered the buffer",
+            Action::PostSend { .. } => self.sides[at.side.index()].posted += 1,
             Action::Notify(_)
             | Action::Connect
             | Action::Accept
@@ -170,7 +164,16 @@ impl Probe for Recorder {
             | Action::PostRecv { .. }
             | Action::PostRdma { .. }
             | Action::Register { .. }
-            | Action::Deregister { .. } => return,
+            | Action::Deregister { .. } => {}
+        }
+    }
+
+    fn event(&mut self, at: At, event: &Event) {
+        let note = match event {
+            Event::Established(_) => "is established",
+            Event::RdmaDone { .. } => "has all bytes moved",
+            Event::Deregistered { .. } => "has deregistered the buffer",
+            _ => return,
         };
         self.push(at, What::Note(note.to_owned()));
     }

@@ -76,12 +76,12 @@ impl Shown for Endpoint {
     }
 
     fn show_action<P: Probe>(&self, at: At, action: &Action, records: &mut EndpointRecords, probe: &mut P) {
-        // What is told is an event of its own, if it is told.
-        if !matches!(action, Action::Notify(_)) {
-            probe.action(at, action);
-            records.check_memory(self, probe.arrived(at.side));
-        }
+        probe.action(at, action);
+        records.check_memory(self, probe.arrived(at.side));
     }
+
+    /// What its upper layer is told is an event of its own, if it is told.
+    fn show_told<P: Probe>(&self, _: At, _: &Event, _: &mut P) {}
 
     fn show_event<P: Probe>(
         &self,
@@ -106,7 +106,7 @@ impl Shown for Endpoint {
                     records.result(*msg, payload);
                 }
                 if let Some(event) = plain(event) {
-                    probe.action(at, &Action::Notify(event));
+                    probe.event(at, &event);
                 }
             }
         }

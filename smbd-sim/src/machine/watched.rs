@@ -21,8 +21,11 @@ pub(crate) trait Shown: Protocol {
     /// Its next action, by a function that the loop calls: an action that is put together in the loop is copied in small pieces.
     fn next_action(&mut self) -> Action;
 
-    /// It yielded an action.
+    /// It yielded an action that is no event.
     fn show_action<P: Probe>(&self, at: At, action: &Action, records: &mut Self::Records, probe: &mut P);
+
+    /// It yielded an event.
+    fn show_told<P: Probe>(&self, at: At, event: &Event, probe: &mut P);
 
     /// Its upper layer is told something; `memory` holds the messages received.
     fn show_event<P: Probe>(
@@ -47,7 +50,11 @@ impl Shown for Connection {
         probe.action(at, action);
     }
 
-    /// Its upper layer is told what is in the action.
+    fn show_told<P: Probe>(&self, at: At, event: &Event, probe: &mut P) {
+        probe.event(at, event);
+    }
+
+    /// Its upper layer is told what it yielded.
     fn show_event<P: Probe>(&self, _: At, _: &Event, (): &mut (), _: &impl ReceiveMemory, _: &mut P) {}
 }
 
@@ -185,6 +192,9 @@ impl<M: Shown, P> Watched<M, P> {
 
 impl<M: Shown, P: Probe> Watched<M, P> {
     fn show(&mut self, action: &Action) {
+        if let Action::Notify(event) = action {
+            return self.show_told(event);
+        }
         self.actions += 1;
         if let Action::Wait(deadline) = *action {
             self.turn = Turn::Waits(deadline);
@@ -197,6 +207,12 @@ impl<M: Shown, P: Probe> Watched<M, P> {
         }
         let mut probe = self.probe.borrow_mut();
         self.machine.show_action(self.at, action, &mut self.records, &mut *probe);
+    }
+
+    fn show_told(&mut self, event: &Event) {
+        self.actions += 1;
+        self.shown = None;
+        self.machine.show_told(self.at, event, &mut *self.probe.borrow_mut());
     }
 
     /// Tells the machine something that its backend did not say in this turn.
@@ -232,10 +248,10 @@ impl<M: Shown, P: Probe> Protocol for Watched<M, P> {
         let told = self.machine.handle_and_tell(now, input);
         let result = told.as_ref().map_or_else(|misuse| Err(*misuse), |_| Ok(()));
         self.probe.borrow_mut().input(self.at, &input, result);
-        let Some(event) = told? else { return Ok(None) };
-        let action = Action::Notify(event);
-        self.show(&action);
-        Ok(if let Action::Notify(event) = action { Some(event) } else { None })
+        if let Ok(Some(event)) = &told {
+            self.show_told(event);
+        }
+        told
     }
 
     fn poll_action(&mut self) -> Action {

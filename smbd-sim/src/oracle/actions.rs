@@ -1,6 +1,6 @@
 //! Checks and records actions.
 
-use smbd_core::{Action, Event, Instant, RecvId, Role};
+use smbd_core::{Action, Instant, RecvId, Role};
 
 use super::law::{Law, Verdicts};
 use super::operations::Slice;
@@ -9,16 +9,15 @@ use super::sending::Leaving;
 
 impl Records {
     pub(super) fn on_action(&mut self, now: Instant, action: &Action, v: &mut Verdicts) {
-        self.began.get_or_insert(now);
-        self.count_action(action, v);
-        let ends = matches!(action, Action::Notify(Event::Closed(_) | Event::ConnectFailed(_)));
-        self.whole.paused &= !ends;
-        if ends || !matches!(action, Action::Notify(_)) {
-            self.absorb(v);
+        if let Action::Notify(event) = action {
+            return self.on_event(now, event, v);
         }
-        self.link.touched |= !matches!(action, Action::Wait(_) | Action::Notify(_));
-        if !matches!(action, Action::Wait(_) | Action::Notify(_) | Action::Disconnect) {
-            v.check(Law::Actions, !self.link.disconnect && !self.told.end, || {
+        self.began.get_or_insert(now);
+        self.count_action(matches!(action, Action::Wait(_)), action, v);
+        self.absorb(v);
+        self.link.touched |= !matches!(action, Action::Wait(_));
+        if !matches!(action, Action::Wait(_) | Action::Disconnect) {
+            v.check(Law::Actions, !self.link.disconnect && !self.told.end, move || {
                 format!("{action:?} after the end")
             });
         }
@@ -30,7 +29,7 @@ impl Records {
                 v.check(Law::Order, self.recvs.used() == 1, || {
                     format!("{action:?} with {} receives posted, one is needed", self.recvs.used())
                 });
-                v.check(Law::Actions, right, || format!("{action:?} out of place"));
+                v.check(Law::Actions, right, move || format!("{action:?} out of place"));
                 self.link.started = true;
             }
             Action::Disconnect => {
@@ -53,7 +52,7 @@ impl Records {
                 // One that does not come back may have the place that something else waits for.
                 let all = [self.config.send_slots, self.config.rdma_slots, self.config.registration_slots];
                 let is_shared = u32::from(self.limits.send_queue) < all.map(u32::from).iter().sum();
-                v.check(Law::Rdma, *signal || !is_shared, || {
+                v.check(Law::Rdma, *signal || !is_shared, move || {
                     format!("{id:?} without a signal in a short send queue")
                 });
                 if let Err(wrong) = self.rdma.open(id.slot(), *id, *op) {
@@ -71,7 +70,8 @@ impl Records {
                 self.registrations.on_action(*id, None, v);
                 self.check_queue(before, v);
             }
-            Action::Notify(event) => self.on_event(now, event, v),
+            // Dealt with above.
+            Action::Notify(_) => {}
             Action::Wait(deadline) => self.on_wait(now, *deadline, v),
         }
     }
@@ -79,7 +79,7 @@ impl Records {
     /// Whatever an RDMA request or a registration puts on the send queue leaves one place for a send.
     fn check_queue(&self, before: u32, v: &mut Verdicts) {
         let (used, queue) = (self.queue_used(), u32::from(self.limits.send_queue));
-        v.check(Law::Memory, used == before || used < queue, || {
+        v.check(Law::Memory, used == before || used < queue, move || {
             format!("{used} places of a send queue of {queue} in use")
         });
     }
@@ -88,7 +88,7 @@ impl Records {
         self.absorb_before_pause(id, v);
         let data = self.link.started;
         let wanted = if data { self.receiving.max_receive_size } else { super::negotiation::RECEIVE };
-        v.check(Law::Actions, len == wanted && (!data || self.negotiated.is_some()), || {
+        v.check(Law::Actions, len == wanted && (!data || self.negotiated.is_some()), move || {
             format!("{id:?} of {len} bytes posted, should be {wanted}")
         });
         if data {
@@ -104,7 +104,7 @@ impl Records {
         self.waiting = true;
         self.actions = 0;
         let passed = told.is_some_and(|told| deadline.is_some_and(|at| at <= told));
-        v.check(Law::Timers, !passed, || {
+        v.check(Law::Timers, !passed, move || {
             format!("the deadline {deadline:?} has passed, and nothing came of it")
         });
         if self.told.drained {
@@ -139,7 +139,7 @@ impl Records {
             bound(self.negotiation_deadline());
         }
         let Some(latest) = latest else { return };
-        v.check(Law::Timers, deadline.is_some_and(|at| at <= latest), || {
+        v.check(Law::Timers, deadline.is_some_and(|at| at <= latest), move || {
             format!("waits until {deadline:?}, must come back at {latest:?}")
         });
     }

@@ -100,7 +100,7 @@ impl Credit {
     pub(super) fn on_post(&mut self, v: &mut Verdicts) {
         let (in_queue, window) = (self.in_queue(), self.window());
         let reserve = self.waits_for_reserve() && in_queue == self.ceiling();
-        v.check(Law::Window, in_queue < window || reserve, || {
+        v.check(Law::Window, in_queue < window || reserve, move || {
             format!("a receive posted beyond the window of {window}, {in_queue} are posted")
         });
         self.posted += 1;
@@ -133,7 +133,7 @@ impl Credit {
 
     fn grant(&mut self, granted: u64, v: &mut Verdicts) {
         let all = self.ungranted();
-        v.check(Law::Window, granted >= all.min(CREDITS_MAX), || {
+        v.check(Law::Window, granted >= all.min(CREDITS_MAX), move || {
             format!("{granted} granted, {all} could be")
         });
         self.granted += granted;

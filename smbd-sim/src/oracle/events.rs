@@ -12,11 +12,21 @@ use super::rule::Rule;
 
 impl Records {
     pub(super) fn on_event(&mut self, now: Instant, event: &Event, v: &mut Verdicts) {
-        v.check(Law::Events, !self.told.end || matches!(event, Event::Drained), || {
+        self.began.get_or_insert(now);
+        self.count_action(false, event, v);
+        if matches!(event, Event::Closed(_) | Event::ConnectFailed(_)) {
+            self.whole.paused = false;
+            self.absorb(v);
+        }
+        self.check_event(now, event, v);
+    }
+
+    fn check_event(&mut self, now: Instant, event: &Event, v: &mut Verdicts) {
+        v.check(Law::Events, !self.told.end || matches!(event, Event::Drained), move || {
             format!("{event:?} after the end was told")
         });
         let first = matches!(event, Event::Established(_) | Event::ConnectFailed(_) | Event::Drained);
-        v.check(Law::Events, self.told.established || first, || format!("{event:?} before Established"));
+        v.check(Law::Events, self.told.established || first, move || format!("{event:?} before Established"));
         if self.cause.is_none() && self.is_cut_off(event) && self.is_timed_out(now) {
             self.end(Cause::Itself);
         }
@@ -33,7 +43,7 @@ impl Records {
             Event::Invalidated { id, token } => self.registrations.on_invalidated_event(*id, *token, v),
             Event::Sent { msg, result } => {
                 let ok = result.is_ok();
-                v.check(Law::Results, ok || self.is_ending(now), || {
+                v.check(Law::Results, ok || self.is_ending(now), move || {
                     format!("{msg:?} aborted, and nothing ends")
                 });
                 self.sending.on_result(*msg, ok, v);
@@ -43,7 +53,7 @@ impl Records {
                 let ending = self.is_ending(now);
                 self.ops.on_result(*op, result.is_ok(), ending, v);
                 let fits = !matches!(result, Err(OpError::Aborted(Aborted))) || ending;
-                v.check(Law::Results, fits, || format!("{op:?} aborted, and nothing ends"));
+                v.check(Law::Results, fits, move || format!("{op:?} aborted, and nothing ends"));
             }
             Event::Registered { id, result } => {
                 let ending = self.is_ending(now);
@@ -60,7 +70,7 @@ impl Records {
                 self.refused = [self.refused[0] && !send, self.refused[1] && !rdma];
             }
             Event::ConnectFailed(error) => {
-                v.check(Law::Events, !self.told.established, || format!("{error:?} after Established"));
+                v.check(Law::Events, !self.told.established, move || format!("{error:?} after Established"));
                 let right = self.explains_failure(now, error);
                 v.check(Law::Reasons, right, || format!("{error:?}, expected {:?}", self.cause));
                 self.told.end = true;
@@ -75,7 +85,7 @@ impl Records {
                 v.check(Law::Reasons, right, || format!("{reason:?}, expected {:?}", self.cause));
                 self.told.end = true;
                 let (untold, due) = (self.untold(), self.receiving.due());
-                v.check(Law::Results, untold == 0 && due == 0, || {
+                v.check(Law::Results, untold == 0 && due == 0, move || {
                     format!("Closed with {untold} commands without a result, {due} fragments not handed up")
                 });
             }
@@ -97,7 +107,7 @@ impl Records {
                 return v.check(Law::Results, was && ending, || "a probe aborted".to_owned());
             }
         };
-        v.check(Law::Keepalive, right.is_ok(), || format!("probe told {result:?}, expected {right:?}"));
+        v.check(Law::Keepalive, right.is_ok(), move || format!("probe told {result:?}, expected {right:?}"));
     }
 
     fn on_drained(&mut self, v: &mut Verdicts) {

@@ -262,7 +262,7 @@ impl Records {
         let id = fragment.recv();
         let slot = self.recvs.close(id.slot(), id);
         self.whole.given_back();
-        v.check(Law::Ledger, slot == Some(Slot::Borrowed), || format!("{id:?} released, was {slot:?}"));
+        v.check(Law::Ledger, slot == Some(Slot::Borrowed), move || format!("{id:?} released, was {slot:?}"));
     }
 
     fn on_close(&mut self, how: Close) {

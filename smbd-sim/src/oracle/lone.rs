@@ -2,7 +2,7 @@
 
 use std::hash::Hasher;
 
-use smbd_core::{Action, Config, Input, Instant, Misuse};
+use smbd_core::{Action, Config, Event, Input, Instant, Misuse};
 
 use super::law::{Failure, Law, Verdicts};
 use super::records::Records;
@@ -60,6 +60,11 @@ impl Probe for Lone {
     fn action(&mut self, at: At, action: &Action) {
         self.verdicts.at(at);
         self.records.on_action(at.now, action, &mut self.verdicts);
+    }
+
+    fn event(&mut self, at: At, event: &Event) {
+        self.verdicts.at(at);
+        self.records.on_event(at.now, event, &mut self.verdicts);
     }
 
     fn command(&mut self, at: At, command: &Command<'_>) {

@@ -11,11 +11,15 @@ use crate::probe::Whole as Message;
 impl Records {
     /// What has arrived and is no message yet was copied: before anything but an event is asked for, and before the end is
     /// told. Its receives are free.
+    #[inline(always)]
     pub(super) fn absorb(&mut self, v: &mut Verdicts) {
         // Nothing is handed up before the connection is announced.
-        if !self.whole.is_endpoint || self.whole.in_pieces || !self.told.established || self.whole.paused {
-            return;
+        if self.whole.is_endpoint && !self.whole.in_pieces && self.told.established && !self.whole.paused {
+            self.absorb_all(v);
         }
+    }
+
+    fn absorb_all(&mut self, v: &mut Verdicts) {
         let mut complete = false;
         while let Some(due) = self.receiving.take_due() {
             complete |= due.remaining == 0;
@@ -33,7 +37,7 @@ impl Records {
         while self.receiving.may_be_taken(recv.slot())
             && let Some(due) = self.receiving.take_due()
         {
-            v.check(Law::Messages, due.remaining > 0, || {
+            v.check(Law::Messages, due.remaining > 0, move || {
                 format!("the message that ended in {:?} was taken, and not handed up", due.recv)
             });
             self.copy(&due);
@@ -82,7 +86,7 @@ impl Records {
             }
         }
         let len = std::mem::take(&mut self.whole.copied);
-        v.check(Law::Messages, ended && len == message.len, || {
+        v.check(Law::Messages, ended && len == message.len, move || {
             format!("a message of {} bytes; {len} have come, in full: {ended}", message.len)
         });
     }

@@ -26,7 +26,7 @@ mod tests;
 mod whole;
 
 use smbd_core::error::{CommandError, DisconnectReason, RdmaError, RegisterError, SendError, WorkError};
-use smbd_core::{Action, Config, Input, Instant, Misuse, WrId};
+use smbd_core::{Action, Config, Event, Input, Instant, Misuse, WrId};
 
 pub use law::{Failure, Law, Verdicts};
 pub(crate) use lone::Lone;
@@ -140,6 +140,11 @@ impl Probe for Oracles {
     fn action(&mut self, at: At, action: &Action) {
         self.verdicts.at(at);
         self.sides[at.side.index()].on_action(at.now, action, &mut self.verdicts);
+    }
+
+    fn event(&mut self, at: At, event: &Event) {
+        self.verdicts.at(at);
+        self.sides[at.side.index()].on_event(at.now, event, &mut self.verdicts);
     }
 
     fn disturbed(&mut self) {

@@ -118,7 +118,7 @@ pub(super) fn check_sent(
                 max_fragmented_size: config.max_fragmented_recv_size,
             };
             let ok = message.len() == NegotiateRequest::LEN && NegotiateRequest::parse(message) == Ok(wanted);
-            v.check(Law::Negotiation, ok, || format!("request {message:02x?}, expected {wanted:?}"));
+            v.check(Law::Negotiation, ok, move || format!("request {message:02x?}, expected {wanted:?}"));
             0
         }
         Role::Acceptor => {
@@ -146,7 +146,7 @@ pub(super) fn check_sent(
                 }
             };
             let ok = message.len() == NegotiateResponse::LEN && response == wanted;
-            v.check(Law::Negotiation, ok, || format!("response {response:?}, expected {wanted:?}"));
+            v.check(Law::Negotiation, ok, move || format!("response {response:?}, expected {wanted:?}"));
             response.credits_granted
         }
     }

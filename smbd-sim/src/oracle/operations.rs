@@ -105,7 +105,7 @@ impl Operations {
         };
         let total: u64 = remote.iter().map(|d| u64::from(d.length)).sum();
         let fits = offset.checked_add(u64::from(len)).is_some_and(|end| end <= total);
-        v.check(Law::Commands, fits, || format!("{id:?} taken: {len} bytes at {offset} of {total}"));
+        v.check(Law::Commands, fits, move || format!("{id:?} taken: {len} bytes at {offset} of {total}"));
         let mut skip = offset;
         while let Some(d) = remote.get(op.element)
             && skip >= u64::from(d.length)
@@ -148,7 +148,7 @@ impl Operations {
         });
         let right =
             exact && op.verb == verb && op.posted == local_offset && remote.length <= len_max && !op.told;
-        v.check(Law::Rdma, right, || {
+        v.check(Law::Rdma, right, move || {
             format!("{id:?} {verb:?} {remote:?} at {local_offset}, expected {expected:?}, at most {len_max}")
         });
         op.posted = op.posted.saturating_add(remote.length);
@@ -177,7 +177,7 @@ impl Operations {
         v: &mut Verdicts,
     ) {
         let is_read = verb == RdmaVerb::Read;
-        v.check(Law::Rdma, signal || !is_read || limits.reads_in_order, || {
+        v.check(Law::Rdma, signal || !is_read || limits.reads_in_order, move || {
             format!("a Read of {id:?} without a signal")
         });
         self.silent = if signal { 0 } else { self.silent + 1 };
@@ -225,8 +225,8 @@ impl Operations {
         };
         let finished = op.posted == op.len && op.in_flight == 0 && !op.failed;
         let told = std::mem::replace(&mut op.told, true);
-        v.check(Law::Results, !told, || format!("a second result for {id:?}"));
-        v.check(Law::Results, if ok { finished } else { ending }, || {
+        v.check(Law::Results, !told, move || format!("a second result for {id:?}"));
+        v.check(Law::Results, if ok { finished } else { ending }, move || {
             format!("{id:?} told ok={ok}, finished={finished}")
         });
         self.untold = self.untold.saturating_sub(u32::from(!told));

@@ -1,10 +1,11 @@
 //! The records of one side of a connection: inputs, outputs, and what has to follow.
 
+use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 
 use smbd_core::error::DisconnectReason;
 use smbd_core::wire::{DataTransfer, Flags};
-use smbd_core::{Action, Config, Input, Instant, Limits, Negotiated, RecvId, Role, SendId};
+use smbd_core::{Config, Input, Instant, Limits, Negotiated, RecvId, Role, SendId};
 
 use super::credit::Credit;
 use super::fingerprint::distance;
@@ -248,14 +249,14 @@ impl Records {
         if self.receiving.on_message(id, &header) {
             // Its slot is in use until the upper layer gives it back.
             let borrowed = self.recvs.reopen(id.slot(), Slot::Borrowed);
-            v.check(Law::Memory, borrowed, || format!("{id:?} in use twice"));
+            v.check(Law::Memory, borrowed, move || format!("{id:?} in use twice"));
         }
     }
 
     /// A data message or a negotiation message leaves.
     pub(super) fn on_send(&mut self, id: SendId, send: &Leaving<'_>, v: &mut Verdicts) {
         let negotiating = !self.greeted;
-        v.check(Law::Actions, self.role == Role::Acceptor || self.link.connected, || {
+        v.check(Law::Actions, self.role == Role::Acceptor || self.link.connected, move || {
             format!("{id:?} posted before the connection is up")
         });
         let carries = if negotiating {
@@ -273,7 +274,9 @@ impl Records {
             v.fail(Law::Ledger, format!("{id:?} handed out: {wrong}"));
         }
         let (used, queue) = (self.queue_used(), u32::from(self.limits.send_queue));
-        v.check(Law::Memory, used <= queue, || format!("{used} places of a send queue of {queue} in use"));
+        v.check(Law::Memory, used <= queue, move || {
+            format!("{used} places of a send queue of {queue} in use")
+        });
     }
 
     fn on_send_data(&mut self, send: &Leaving<'_>, v: &mut Verdicts) -> Carries {
@@ -286,7 +289,7 @@ impl Records {
         });
         let flag = header.flags.contains(Flags::RESPONSE_REQUESTED);
         let wanted = self.keepalive.wants_flag();
-        v.check(Law::Keepalive, flag == wanted, || format!("flag is {flag}, should be {wanted}"));
+        v.check(Law::Keepalive, flag == wanted, move || format!("flag is {flag}, should be {wanted}"));
         if send.body.is_none() {
             let ends_silence = self.ends_silence() && send.signal;
             let reason = self.answer_owed || wanted || self.credit.may_only_grant() || ends_silence;
@@ -325,15 +328,15 @@ impl Records {
         [self.refused[0] && !self.sending.is_full(), self.refused[1] && !self.ops.is_full()]
     }
 
-    pub(super) fn count_action(&mut self, action: &Action, v: &mut Verdicts) {
-        let waits = matches!(action, Action::Wait(_));
-        v.check(Law::Bounded, waits || !self.waiting, || {
+    /// An action, or an event, which is one.
+    pub(super) fn count_action(&mut self, waits: bool, action: &impl Debug, v: &mut Verdicts) {
+        v.check(Law::Bounded, waits || !self.waiting, move || {
             format!("{action:?} after a wait, and nothing happened")
         });
         self.actions += 1;
         let max = self.actions_max;
-        v.check(Law::Bounded, self.actions <= max, || format!("{max} actions without a wait"));
-        v.check(Law::Drained, waits || !self.told.drained, || format!("{action:?} after Drained"));
+        v.check(Law::Bounded, self.actions <= max, move || format!("{max} actions without a wait"));
+        v.check(Law::Drained, waits || !self.told.drained, move || format!("{action:?} after Drained"));
     }
 
     /// What can influence a verdict: names left out, times by their distance from `now`.

@@ -168,7 +168,9 @@ impl Registrations {
             }
             _ => None,
         });
-        v.check(Law::Commands, active.is_some(), || format!("deregistration of {id:?} taken, not valid"));
+        v.check(Law::Commands, active.is_some(), move || {
+            format!("deregistration of {id:?} taken, not valid")
+        });
     }
 
     /// `Register` or `Deregister` leaves.
@@ -187,7 +189,7 @@ impl Registrations {
             }
             _ => false,
         });
-        v.check(Law::Actions, right, || format!("{id:?} registered or deregistered out of turn"));
+        v.check(Law::Actions, right, move || format!("{id:?} registered or deregistered out of turn"));
     }
 
     /// Whether `Registered` makes sense for it.
@@ -290,7 +292,7 @@ impl Registrations {
 
     pub(super) fn on_invalidated_event(&mut self, id: RegId, token: Token, v: &mut Verdicts) {
         let due = self.invalidated.pop_front();
-        v.check(Law::Tokens, due == Some((id, token)), || {
+        v.check(Law::Tokens, due == Some((id, token)), move || {
             format!("told that {token} of {id:?} is invalidated, due was {due:?}")
         });
     }
@@ -317,7 +319,7 @@ impl Registrations {
             },
         };
         let stage = r.stage;
-        v.check(Law::Results, right && !twice, || format!("{id:?} registered {result:?}, is {stage:?}"));
+        v.check(Law::Results, right && !twice, move || format!("{id:?} registered {result:?}, is {stage:?}"));
         if result.is_err() {
             self.end(id);
         }
@@ -342,7 +344,7 @@ impl Registrations {
             Err(_) => ending && matches!(r.stage, Stage::Unwanted { .. } | Stage::Deregistering),
         };
         let stage = r.stage;
-        v.check(Law::Results, right, || format!("{id:?} deregistered {result:?}, is {stage:?}"));
+        v.check(Law::Results, right, move || format!("{id:?} deregistered {result:?}, is {stage:?}"));
         if failed.is_none() {
             self.end(id);
         }

@@ -122,7 +122,7 @@ impl Sending {
         v: &mut Verdicts,
     ) {
         let expected = self.first.wrapping_add(u32::try_from(self.messages.len()).unwrap_or(0));
-        v.check(Law::Commands, id.sequence() == expected, || {
+        v.check(Law::Commands, id.sequence() == expected, move || {
             format!("{id:?} given out, expected msg{expected}")
         });
         v.check(Law::Memory, !self.is_full(), || format!("{id:?} taken with {} queued", self.slots));
@@ -150,11 +150,11 @@ impl Sending {
             && bytes.get(20..).is_some_and(|pad| pad.iter().all(|b| *b == 0));
         let flags = header.flags.0 & !Flags::RESPONSE_REQUESTED.0 == 0;
         let requested = header.credits_requested == self.credits_requested;
-        v.check(Law::Wire, reserved && flags && requested, || format!("fields of {header:?}"));
+        v.check(Law::Wire, reserved && flags && requested, move || format!("fields of {header:?}"));
         let Some(body) = send.body else {
             let empty =
                 header.data_offset == 0 && header.data_length == 0 && bytes.len() == DataTransfer::LEN;
-            v.check(Law::Wire, empty && header.remaining_data_length == 0, || {
+            v.check(Law::Wire, empty && header.remaining_data_length == 0, move || {
                 format!("empty message {header:?}")
             });
             v.check(Law::Fragments, !self.is_open(), || "an empty message inside a sequence".to_owned());
@@ -163,9 +163,9 @@ impl Sending {
             return Carries::Control;
         };
         let framed = header.data_offset == DATA_OFFSET && header.data_length == body.len && bytes.len() == 24;
-        v.check(Law::Wire, framed, || format!("data message {header:?} with {body:?}"));
+        v.check(Law::Wire, framed, move || format!("data message {header:?} with {body:?}"));
         let max = self.max_send_size;
-        v.check(Law::Wire, body.len.saturating_add(DATA_OFFSET) <= max, || {
+        v.check(Law::Wire, body.len.saturating_add(DATA_OFFSET) <= max, move || {
             format!("{} bytes of data, MaxSendSize is {max}", body.len)
         });
         self.on_fragment(header.remaining_data_length, body, send, invalidates, writes_posted, v)
@@ -191,18 +191,18 @@ impl Sending {
             && body.offset == offset
             && body.len == left.min(payload)
             && remaining == left - left.min(payload);
-        v.check(Law::Fragments, exact, || {
+        v.check(Law::Fragments, exact, move || {
             format!("{body:?} with {remaining} remaining, next is msg{next} at {offset} of {}", message.len)
         });
-        v.check(Law::Rdma, message.after_writes <= writes_posted, || {
+        v.check(Law::Rdma, message.after_writes <= writes_posted, move || {
             format!("{body:?} left before the RDMA Writes commanded before it")
         });
         let last = remaining == 0;
         let invalidate = if last && invalidates { message.invalidate } else { None };
-        v.check(Law::Tokens, send.invalidate == invalidate, || {
+        v.check(Law::Tokens, send.invalidate == invalidate, move || {
             format!("{body:?} invalidates {:?}, expected {invalidate:?}", send.invalidate)
         });
-        v.check(Law::Wire, send.solicit == (solicits && last), || {
+        v.check(Law::Wire, send.solicit == (solicits && last), move || {
             format!("{body:?} solicit {}", send.solicit)
         });
         if last {
@@ -249,8 +249,10 @@ impl Sending {
             return v.fail(Law::Results, format!("a result for {msg:?}, which has one or never was"));
         };
         let (gone, told) = (message.gone, std::mem::replace(&mut message.told, true));
-        v.check(Law::Results, !told, || format!("a second result for {msg:?}"));
-        v.check(Law::Results, gone || !ok, || format!("{msg:?} sent, but its last send is not complete"));
+        v.check(Law::Results, !told, move || format!("a second result for {msg:?}"));
+        v.check(Law::Results, gone || !ok, move || {
+            format!("{msg:?} sent, but its last send is not complete")
+        });
         self.untold = self.untold.saturating_sub(u32::from(!told));
         while self.messages.front().is_some_and(|m| m.told) {
             self.messages.pop_front();

@@ -14,7 +14,7 @@ mod text;
 
 use std::fmt::Write as _;
 
-use smbd_core::{Action, Input, Misuse};
+use smbd_core::{Action, Event, Input, Misuse};
 
 use crate::Side;
 use crate::probe::{At, Command, Probe, Whole};
@@ -136,6 +136,10 @@ impl Probe for Trace {
         } else {
             self.add(at, |line, words| words.action(line, action));
         }
+    }
+
+    fn event(&mut self, at: At, event: &Event) {
+        self.add(at, |line, _| text::event(line, event));
     }
 
     fn whole(&mut self, at: At, message: &Whole<'_>) {

@@ -201,7 +201,7 @@ fn outcome(line: &mut String, result: Result<String, impl std::fmt::Display>) {
     };
 }
 
-fn event(line: &mut String, event: &Event) {
+pub(super) fn event(line: &mut String, event: &Event) {
     let _ = match event {
         Event::Established(n) => write!(
             line,

@@ -105,39 +105,6 @@ impl Counter {
     pub fn total(&self) -> u64 {
         self.seen.iter().sum()
     }
-
-    fn event(&mut self, event: &Event) {
-        let of = |ok: bool, good, bad| if ok { good } else { bad };
-        let seen = match event {
-            Event::Established(_) => Seen::Established,
-            Event::ConnectFailed(error) => {
-                *self.rare.connect_errors.entry(connect_error(error)).or_default() += 1;
-                if let ConnectError::Violation(v) | ConnectError::RejectedPeer { violation: v, .. } = error {
-                    *self.rare.violations.entry(Rule::of(v).name()).or_default() += 1;
-                }
-                Seen::ConnectFailed
-            }
-            Event::Data(_) => Seen::Data,
-            Event::Invalidated { .. } => Seen::Invalidated,
-            Event::Sent { result, .. } => of(result.is_ok(), Seen::Sent, Seen::SentErr),
-            Event::RdmaDone { result, .. } => of(result.is_ok(), Seen::RdmaDone, Seen::RdmaDoneErr),
-            Event::Registered { result, .. } => of(result.is_ok(), Seen::Registered, Seen::RegisteredErr),
-            Event::Deregistered { result, .. } => {
-                of(result.is_ok(), Seen::Deregistered, Seen::DeregisteredErr)
-            }
-            Event::Probed(result) => of(result.is_ok(), Seen::Probed, Seen::ProbedErr),
-            Event::Writable => Seen::Writable,
-            Event::Closed(reason) => {
-                *self.rare.closes.entry(close_reason(reason)).or_default() += 1;
-                if let CloseReason::Violation(v) = reason {
-                    *self.rare.violations.entry(Rule::of(v).name()).or_default() += 1;
-                }
-                Seen::Closed
-            }
-            Event::Drained => Seen::Drained,
-        };
-        self.see(seen);
-    }
 }
 
 const fn close_reason(reason: &CloseReason) -> &'static str {
@@ -208,8 +175,41 @@ impl Probe for Counter {
             Action::PostRdma { verb: RdmaVerb::Write, .. } => Seen::PostWrite,
             Action::Register { .. } => Seen::Register,
             Action::Deregister { .. } => Seen::Deregister,
-            Action::Notify(event) => return self.event(event),
+            Action::Notify(event) => return self.event(at, event),
             Action::Wait(_) => Seen::Wait,
+        };
+        self.see(seen);
+    }
+
+    fn event(&mut self, _: At, event: &Event) {
+        let of = |ok: bool, good, bad| if ok { good } else { bad };
+        let seen = match event {
+            Event::Established(_) => Seen::Established,
+            Event::ConnectFailed(error) => {
+                *self.rare.connect_errors.entry(connect_error(error)).or_default() += 1;
+                if let ConnectError::Violation(v) | ConnectError::RejectedPeer { violation: v, .. } = error {
+                    *self.rare.violations.entry(Rule::of(v).name()).or_default() += 1;
+                }
+                Seen::ConnectFailed
+            }
+            Event::Data(_) => Seen::Data,
+            Event::Invalidated { .. } => Seen::Invalidated,
+            Event::Sent { result, .. } => of(result.is_ok(), Seen::Sent, Seen::SentErr),
+            Event::RdmaDone { result, .. } => of(result.is_ok(), Seen::RdmaDone, Seen::RdmaDoneErr),
+            Event::Registered { result, .. } => of(result.is_ok(), Seen::Registered, Seen::RegisteredErr),
+            Event::Deregistered { result, .. } => {
+                of(result.is_ok(), Seen::Deregistered, Seen::DeregisteredErr)
+            }
+            Event::Probed(result) => of(result.is_ok(), Seen::Probed, Seen::ProbedErr),
+            Event::Writable => Seen::Writable,
+            Event::Closed(reason) => {
+                *self.rare.closes.entry(close_reason(reason)).or_default() += 1;
+                if let CloseReason::Violation(v) = reason {
+                    *self.rare.violations.entry(Rule::of(v).name()).or_default() += 1;
+                }
+                Seen::Closed
+            }
+            Event::Drained => Seen::Drained,
         };
         self.see(seen);
     }

@@ -2,7 +2,7 @@
 
 mod census;
 
-use smbd_core::{Config, Input};
+use smbd_core::{Config, Event, Input};
 
 pub use census::{Census, Counter};
 
@@ -46,6 +46,14 @@ impl<F: Probe> Probe for Watch<F> {
         }
         self.counter.action(at, action);
         self.oracles.action(at, action);
+    }
+
+    fn event(&mut self, at: At, event: &Event) {
+        if let Some(trace) = &mut self.trace {
+            trace.event(at, event);
+        }
+        self.counter.event(at, event);
+        self.oracles.event(at, event);
     }
 
     fn disturbed(&mut self) {
