@@ -23,7 +23,7 @@ impl Records {
         self.actions = 0;
         self.timeout = matches!(input, Input::Timeout).then_some(now);
         let known = self.is_known(input);
-        v.check(Law::Ledger, known == result.is_ok(), || {
+        v.check(Law::Ledger, known == result.is_ok(), move || {
             let was = if known { "is outstanding" } else { "is not outstanding" };
             format!("{input:?} {was}, the connection says {result:?}")
         });
