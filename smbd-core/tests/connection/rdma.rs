@@ -498,18 +498,6 @@ fn reads_go_on_while_the_second_half_is_under_way() {
 }
 
 #[test]
-fn an_unsignalled_read_has_no_signal_and_the_message_behind_it_has_one() {
-    let mut side = side(Params { read_depth: 16, ..params() }, LIMITS);
-    let op = unsignalled(&mut side, READ, &[(0, 10), (100, 10)]);
-    side.send(8);
-    side.drain();
-    assert_eq!((signals(&side), side.sent.last().unwrap().signal), (vec![false, false], true));
-    assert!(results(&side).is_empty());
-    side.settle();
-    assert_eq!(results(&side), [(op, Ok(()))]);
-}
-
-#[test]
 fn writes_between_reads_bring_no_more_reads_without_a_signal() {
     let mut side = side(Params { rdma_slots: 64, ..params() }, Limits { read_depth: 4, ..LIMITS });
     let remote: Vec<_> = (0..10).map(|n| (n * 100, 10)).collect();
@@ -524,15 +512,17 @@ fn writes_between_reads_bring_no_more_reads_without_a_signal() {
 }
 
 #[test]
-fn an_unsignalled_write_has_no_signal_and_the_message_behind_it_has_one() {
-    let mut side = side(params(), LIMITS);
-    let op = unsignalled(&mut side, WRITE, &[(0, 10), (100, 10)]);
-    side.send(8);
-    side.drain();
-    assert_eq!((signals(&side), side.sent.last().unwrap().signal), (vec![false, false], true));
-    assert!(results(&side).is_empty());
-    side.settle();
-    assert_eq!(results(&side), [(op, Ok(()))]);
+fn an_unsignalled_operation_has_no_signal_and_the_message_behind_it_has_one() {
+    for verb in [READ, WRITE] {
+        let mut side = side(Params { read_depth: 16, ..params() }, LIMITS);
+        let op = unsignalled(&mut side, verb, &[(0, 10), (100, 10)]);
+        side.send(8);
+        side.drain();
+        assert_eq!((signals(&side), side.sent.last().unwrap().signal), (vec![false, false], true));
+        assert!(results(&side).is_empty());
+        side.settle();
+        assert_eq!(results(&side), [(op, Ok(()))]);
+    }
 }
 
 #[test]
