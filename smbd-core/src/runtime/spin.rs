@@ -46,33 +46,32 @@ impl BusyPoll {
         self.expected_nanos = (self.expected_nanos.saturating_mul(3)).saturating_add(nanos) >> 2;
     }
 
-    /// Calls `found` until it returns `true` or the time of polling has passed since `start`, on the clock `now`. Returns when it
-    /// returned `true`, and adds the time that took to the average; `None` if it did not. The clock is read after each call that
-    /// was in vain. `pause` is called between two calls, for example to yield to other threads.
+    /// Calls `found` until it returns `true` or the time of polling has passed since `now`. Returns whether it returned `true`; then
+    /// the time that took is added to the average. After each call that was in vain the clock is read (`read`), and `now` is that
+    /// time. `pause` is called before, for example to yield to other threads.
     pub fn look(
         &mut self,
-        start: Instant,
-        now: impl Fn() -> Instant,
+        now: &mut Instant,
+        read: impl Fn() -> Instant,
         mut pause: impl FnMut(),
         mut found: impl FnMut() -> bool,
-    ) -> Option<Instant> {
+    ) -> bool {
         let budget = self.budget();
         if budget.is_zero() {
-            return None;
+            return false;
         }
-        let mut at = start;
+        let start = *now;
         loop {
             let is_found = found();
-            let waited = at.saturating_since(start);
+            let waited = now.saturating_since(start);
             if is_found {
                 self.waited(waited);
-                return Some(at);
             }
-            if waited >= budget {
-                return None;
+            if is_found || waited >= budget {
+                return is_found;
             }
             pause();
-            at = now();
+            *now = read();
         }
     }
 }

@@ -57,11 +57,11 @@ impl<F: Faults, P: Probe, M: SimMemory> Backend for DeviceBackend<'_, F, P, M> {
                 device.post_send(id, *head, body, Flags { invalidate, signal, solicit }, fabric);
             }
             BackendOp::PostRdma { id, verb, local, remote, signal } => {
-                if device.admit(Request::Rdma { id, signal }, fabric) {
+                device.post(Request::Rdma { id, signal }, fabric, |device| {
                     let local = device.range(&local);
                     let operation = local.map(|local| Operation::Rdma { verb, local, remote });
-                    device.chain.push(sent(id.into(), operation, signal, false));
-                }
+                    sent(id.into(), operation, signal, false)
+                });
             }
             BackendOp::Connect => {
                 device.ring_doorbell(fabric);

@@ -49,9 +49,7 @@ pub(super) struct Flags {
 impl Device {
     #[inline(always)]
     pub(super) fn post_recv<F: Faults, P: Probe>(&mut self, id: RecvId, len: u32, fabric: &mut Fabric<F, P>) {
-        if self.admit(Request::Recv(id), fabric) {
-            self.chain.push(Chained::Recv(id, len));
-        }
+        self.post(Request::Recv(id), fabric, |_| Chained::Recv(id, len));
     }
 
     #[inline(always)]
@@ -66,16 +64,15 @@ impl Device {
         let Flags { invalidate, mut signal, solicit } = flags;
         let len = head.len() as usize + body.as_ref().map_or(0, Payload::len);
         signal |= len >= self.nic.config.signal_from as usize;
-        if !self.admit(Request::Send { id, signal }, fabric) {
-            return;
-        }
-        let body = match body {
-            None => Some(Body::None),
-            Some(Payload::Copy(bytes)) => Some(self.nic.copy(bytes)),
-            Some(Payload::InPlace(local)) => self.range(&local).map(Body::InPlace),
-        };
-        let operation = body.map(|body| Operation::Send { head, body, invalidate });
-        self.chain.push(sent(id.into(), operation, signal, solicit));
+        self.post(Request::Send { id, signal }, fabric, |device| {
+            let body = match body {
+                None => Some(Body::None),
+                Some(Payload::Copy(bytes)) => Some(device.nic.copy(bytes)),
+                Some(Payload::InPlace(local)) => device.range(&local).map(Body::InPlace),
+            };
+            let operation = body.map(|body| Operation::Send { head, body, invalidate });
+            sent(id.into(), operation, signal, solicit)
+        });
     }
 
     /// A range of memory that the device knows.
@@ -83,24 +80,25 @@ impl Device {
         local.buffer.range(self)?.part(local.offset, local.len)
     }
 
-    /// Notes a request and chains it. `false` if it will not be posted.
+    /// Notes a request, and chains what `make` makes of it: in its place, since it is large. `false` if it will not be posted.
+    #[inline(always)]
     pub(super) fn post<F: Faults, P: Probe>(
         &mut self,
         request: Request,
-        work: Chained,
         fabric: &mut Fabric<F, P>,
+        make: impl FnOnce(&mut Self) -> Chained,
     ) -> bool {
-        let admitted = self.admit(request, fabric);
-        if admitted {
+        let is_admitted = self.admit(request, fabric);
+        if is_admitted {
+            let work = make(self);
             self.chain.push(work);
         }
-        admitted
+        is_admitted
     }
 
-    /// Notes a request. `false` if it will not be posted, and is not to be chained.
-    // What is chained is made behind it, in its place: it is large.
+    /// Notes a request. `false` if it will not be posted.
     #[inline(always)]
-    pub(super) fn admit<F: Faults, P: Probe>(&mut self, request: Request, fabric: &mut Fabric<F, P>) -> bool {
+    fn admit<F: Faults, P: Probe>(&mut self, request: Request, fabric: &mut Fabric<F, P>) -> bool {
         let mut was_broken = self.queues.is_broken();
         let mut push = self.queues.push(request);
         if let Push::RingDoorbell(_) = push {

@@ -160,8 +160,8 @@ impl Device {
         }
         self.registrations.set(id, Stage::Binding);
         for _ in 0..pieces {
-            let bind = sent(id.into(), Some(Operation::Bind), true, false);
-            if !self.post(Request::Bind(id), bind, fabric) {
+            let bind = |_: &mut Self| sent(id.into(), Some(Operation::Bind), true, false);
+            if !self.post(Request::Bind(id), fabric, bind) {
                 break;
             }
         }
@@ -204,7 +204,7 @@ impl Device {
         self.registrations.set(id, Stage::Invalidating);
         for segment in &live {
             let operation = Some(Operation::Invalidate(segment.token));
-            if !self.post(Request::Invalidate(id), sent(id.into(), operation, true, false), fabric) {
+            if !self.post(Request::Invalidate(id), fabric, |_| sent(id.into(), operation, true, false)) {
                 break;
             }
         }

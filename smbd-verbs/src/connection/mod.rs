@@ -153,11 +153,11 @@ impl VerbsConnection {
     /// Waits until there may be something to say, at most until `until`.
     pub(crate) fn wait_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
         let (clock, mut spin) = (self.clock, self.spin);
-        let found = spin.look(clock.now(), || clock.now(), thread::yield_now, || self.is_ready());
-        if found.is_none() && !self.arm()? {
-            let start = clock.now();
+        let mut now = clock.now();
+        let found = spin.look(&mut now, || clock.now(), thread::yield_now, || self.is_ready());
+        if !found && !self.arm()? {
             wait::sleep(self.as_fd(), clock, until)?;
-            spin.waited(clock.now().saturating_since(start));
+            spin.waited(clock.now().saturating_since(now));
         }
         self.spin = spin;
         Ok(())

@@ -28,13 +28,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
             }
             !due.is_empty()
         };
-        match spin.look(*now, || poller.now(), || poller.pause(), found) {
-            Some(at) => {
-                *now = at;
-                true
-            }
-            None => false,
-        }
+        spin.look(now, || poller.now(), || poller.pause(), found)
     }
 
     /// Arms the backends of all hot connections.

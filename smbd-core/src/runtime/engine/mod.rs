@@ -34,7 +34,7 @@ use slots::Slots;
 const POLL_EVENTS_EVERY: u32 = 32;
 
 /// Connections that are driven at one time of the clock.
-const DRIVES_OF_TIME: u32 = 16;
+const DRIVES_OF_TIME: usize = 16;
 
 /// Drives many connections on one thread. All have a machine of type `M` ([`Endpoint`](crate::Endpoint) or
 /// [`Connection`](crate::Connection)), a backend of type `B` and an upper layer of type `U`.
@@ -244,13 +244,10 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         }
         let spare = mem::take(&mut self.spare);
         let mut due = mem::replace(&mut self.due, spare);
-        let mut drives = 0_u32;
-        for slot in due.drain(..) {
-            if drives == DRIVES_OF_TIME {
+        for (driven, slot) in due.drain(..).enumerate() {
+            if driven > 0 && driven.is_multiple_of(DRIVES_OF_TIME) {
                 self.now = self.poller.now();
-                drives = 0;
             }
-            drives = drives.wrapping_add(1);
             self.drive_one(slot);
         }
         self.spare = due;
@@ -297,7 +294,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
 
     /// Waits, and makes connections due. Returns whether a watched object is ready.
     fn sleep(&mut self, until: Option<Instant>) -> Result<bool, P::Error> {
-        let start = self.poller.now();
+        let start = self.now;
         let watched = self.wait(until)?;
         self.spin.waited(self.now.saturating_since(start));
         Ok(watched)
