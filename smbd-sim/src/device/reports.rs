@@ -8,7 +8,7 @@ use super::registration::Stage;
 use crate::Breach;
 use crate::fabric::{Fabric, Notice};
 use crate::fault::Faults;
-use crate::nic::{Arrived, QpState, RecvDone, SendDone};
+use crate::nic::{Arrived, QpState, RecvDone};
 use crate::probe::Probe;
 
 /// Where what is seen is put at once, since it is large: nothing, if what there is to tell is `ready`.
@@ -162,20 +162,7 @@ impl Device {
     /// One thing that the queues have worked out; `false` if there is none.
     #[inline(always)]
     fn derive(&mut self, told: &mut Told<'_>) -> bool {
-        let derived = self.queues.poll();
-        // Mostly it is a message that went well, of which the device says the same.
-        if let Some(Input::Sent { id }) = derived
-            && self.nic.take_outcome(&SendDone { id: id.into(), result: Ok(()) })
-        {
-            *told = Some(Input::Sent { id });
-            return true;
-        }
-        *told = derived;
-        self.derive_other(told)
-    }
-
-    #[inline(never)]
-    fn derive_other(&mut self, told: &mut Told<'_>) -> bool {
+        *told = self.queues.poll();
         let Some(input) = told else {
             self.derives = false;
             let empty = self.outcomes.check_empty(&self.nic);
