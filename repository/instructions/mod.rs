@@ -9,6 +9,7 @@
 //! entry points of its module `scenes::measured`. What functions of its module `scenes::hardware` do is taken off: the work of a
 //! device that there is not.
 
+mod callgrind;
 mod commit;
 mod compare;
 pub mod page;
@@ -17,8 +18,8 @@ mod record;
 
 use std::any::Any;
 use std::path::Path;
-use std::process::{Command, ExitCode};
-use std::{env, fs, io, process};
+use std::process::ExitCode;
+use std::{env, fs, io};
 
 use record::Record;
 
@@ -49,12 +50,23 @@ pub struct Operation {
     pub many: u32,
     /// Prepares that many repetitions.
     pub scene: fn(u32) -> Work,
+    /// Only a part of each repetition counts, and the last one is taken: all are alike.
+    pub part: Option<Part>,
+}
+
+/// What is between two calls: the last of one function, and the next of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// The function whose begin is the begin.
+    pub from: &'static str,
+    /// The function whose begin is the end.
+    pub to: &'static str,
 }
 
 impl Operation {
     /// An operation without a goal.
     pub const fn new(name: &'static str, what: &'static str, scene: fn(u32) -> Work) -> Self {
-        Self { name, what, goal: None, beside: None, few: 1, many: 65, scene }
+        Self { name, what, goal: None, beside: None, few: 1, many: 65, scene, part: None }
     }
 
     /// With a goal.
@@ -67,6 +79,12 @@ impl Operation {
     #[must_use]
     pub const fn beside(self, other: &'static str) -> Self {
         Self { beside: Some(other), ..self }
+    }
+
+    /// With what counts of each repetition: what is between the calls of two functions, named as callgrind names them.
+    #[must_use]
+    pub const fn part(self, from: &'static str, to: &'static str) -> Self {
+        Self { part: Some(Part { from, to }), ..self }
     }
 
     /// With other numbers of repetitions.
@@ -179,37 +197,12 @@ fn write(suite: &Suite, record: &Record) -> Result<(), Failure> {
 
 /// Instructions of one repetition.
 fn cost(operation: &Operation) -> Result<f64, Failure> {
-    let few = if operation.few == 0 { 0 } else { collect(operation.name, operation.few)? };
-    let many = collect(operation.name, operation.many)?;
     let exact = |count: u64| u32::try_from(count).map(f64::from).map_err(|_| format!("{count} instructions"));
+    if operation.part.is_some() {
+        return exact(callgrind::collect(operation, operation.many)?);
+    }
+    let few = if operation.few == 0 { 0 } else { callgrind::collect(operation, operation.few)? };
+    let many = callgrind::collect(operation, operation.many)?;
     let repetitions = f64::from(operation.many - operation.few);
     Ok((exact(many)? - exact(few)?) / repetitions)
-}
-
-/// Instructions spent inside the measured entry points while a scene plays, but for those of the device.
-fn collect(name: &str, count: u32) -> Result<u64, Failure> {
-    let program = env::current_exe().map_err(|error| format!("own program: {error}"))?;
-    let profile = env::temp_dir().join(format!("smbd-bench.{}", process::id()));
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--toggle-collect=*scenes::measured::*"])
-        .arg(format!("--callgrind-out-file={}", profile.display()))
-        .arg(program)
-        .env(RUN, format!("{name} {count}"))
-        .output()
-        .map_err(|error| {
-            format!("valgrind cannot be run ({error}): it counts the instructions, please install it")
-        })?;
-    let log = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        return Err(format!("{name} failed under valgrind ({}):\n{log}", output.status));
-    }
-    let text = fs::read_to_string(&profile).map_err(|error| format!("{}: {error}", profile.display()));
-    // It was read, or there is none.
-    let _ = fs::remove_file(&profile);
-    let apart = profile::inside(&text?, "scenes::hardware::");
-    log.lines()
-        .find_map(|line| line.split_once("Collected :")?.1.trim().parse::<u64>().ok())
-        .filter(|count| *count > 0)
-        .map(|count| count.saturating_sub(apart))
-        .ok_or_else(|| format!("{name}: callgrind collected nothing; are symbols stripped?\n{log}"))
 }

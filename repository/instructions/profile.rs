@@ -21,9 +21,14 @@ pub(super) fn inside(profile: &str, part: &str) -> u64 {
     sum
 }
 
+/// Instructions in all functions.
+pub(super) fn total(profile: &str) -> Option<u64> {
+    profile.lines().find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::inside;
+    use super::{inside, total};
 
     const PROFILE: &str = "\
 events: Ir
@@ -39,11 +44,19 @@ calls=1 0
 * 60
 fn=(3)
 1 60
+
+totals: 105
 ";
 
     #[test]
     fn a_function_counts_with_what_it_calls_and_without_its_callers() {
         assert_eq!(inside(PROFILE, "scenes::hardware::"), 100);
         assert_eq!(inside(PROFILE, "scenes::nothing::"), 0);
+    }
+
+    #[test]
+    fn all_instructions_are_those_of_the_last_line() {
+        assert_eq!(total(PROFILE), Some(105));
+        assert_eq!(total("events: Ir"), None);
     }
 }

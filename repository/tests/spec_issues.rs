@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Chapters of the register and how many entries each has.
 const CHAPTERS: [(&str, u32); 13] = [
-    ("CR", 16),
+    ("CR", 17),
     ("KA", 8),
     ("RA", 9),
     ("VA", 8),

@@ -1,4 +1,4 @@
-//! Credit arithmetic (3.1.5.9, with the algorithm of CR-1 to CR-16 in docs/spec-issues.md).
+//! Credit arithmetic (3.1.5.9, with the algorithm of CR-1 to CR-17 in docs/spec-issues.md).
 
 use crate::error::Violation;
 
@@ -9,9 +9,11 @@ const WINDOW_MIN: u16 = 3;
 /// the peer are *outstanding*, the others are *ungranted*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Credits {
-    /// At most what the window has been and one in reserve; the ungranted are among them.
+    /// At most what the window has been and one reserve that was granted; the ungranted are among them.
     posted: u16,
     ungranted: u16,
+    /// One more is posted: it takes the place of the next that is used (CR-17), or is granted with the last credit (CR-5).
+    has_reserve: bool,
     send: u16,
     target: u16,
     max: u16,
@@ -22,10 +24,10 @@ pub struct Credits {
 
 impl Credits {
     pub(crate) const fn new(max: u16) -> Self {
-        Self { posted: 0, ungranted: 0, send: 0, target: 0, max, floor: 0, window: 0 }
+        Self { posted: 0, ungranted: 0, has_reserve: false, send: 0, target: 0, max, floor: 0, window: 0 }
     }
 
-    /// Receives posted for data and not yet used.
+    /// Receives posted for data and not yet used, without the [`reserve`](Self::reserve).
     #[must_use]
     pub const fn posted(&self) -> u32 {
         self.posted as u32
@@ -35,6 +37,13 @@ impl Credits {
     #[must_use]
     pub const fn ungranted(&self) -> u32 {
         self.ungranted as u32
+    }
+
+    /// Receives posted beyond the window, 0 or 1. It takes the place of the next one that is used, so the message that grants it need not
+    /// wait for a receive, or it is granted with the last credit.
+    #[must_use]
+    pub const fn reserve(&self) -> u32 {
+        self.has_reserve as u32
     }
 
     /// Those of them that the peer may use (Connection.ReceiveCredits).
@@ -79,20 +88,38 @@ impl Credits {
         self.aim(self.target);
     }
 
+    /// Whether a receive is missing that the next message has to grant.
     pub(crate) const fn wants_receive(&self) -> bool {
         self.posted < self.window
+    }
+
+    /// Whether there is no reserve, and nothing else is missing (CR-17). While negotiating there is none.
+    pub(crate) const fn wants_reserve(&self) -> bool {
+        !self.has_reserve && self.posted == self.window && self.floor > 0
     }
 
     /// 3.1.5.1: the last credit is spent only on a message that grants. `true`: a receive must be posted first, beyond the
     /// window if need be (CR-5). There is never more than one such: the last credit is spent on the message that grants it,
     /// and another comes only with a message that uses a receive.
     pub(crate) const fn needs_reserve(&self) -> bool {
-        self.send == 1 && self.ungranted == 0
+        self.send == 1 && self.ungranted == 0 && !self.has_reserve
     }
 
     pub(crate) const fn on_posted(&mut self) {
         self.posted = self.posted.wrapping_add(1);
         self.ungranted = self.ungranted.wrapping_add(1);
+    }
+
+    pub(crate) const fn on_reserve_posted(&mut self) {
+        self.has_reserve = true;
+    }
+
+    /// The reserve, if there is one, is one of those that can be granted.
+    const fn take_reserve(&mut self) {
+        if self.has_reserve {
+            self.has_reserve = false;
+            self.on_posted();
+        }
     }
 
     /// Whether a message with nothing but a grant is due. A rule on what is posted, not on the window: with slots
@@ -106,7 +133,25 @@ impl Credits {
         core::mem::replace(&mut self.ungranted, 0)
     }
 
-    /// For a message that leaves; there is a credit.
+    /// The same of a message for which there is a credit. The last one is for a message that grants (CR-4).
+    #[inline]
+    pub(crate) fn spend_and_grant(&mut self) -> u16 {
+        self.spend();
+        if self.send == 0 {
+            self.find_a_grant();
+        }
+        self.grant()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_a_grant(&mut self) {
+        if self.ungranted == 0 {
+            self.take_reserve();
+        }
+    }
+
+    /// For a message that grants nothing.
     pub(crate) const fn spend(&mut self) {
         self.send = self.send.wrapping_sub(1);
     }
@@ -135,6 +180,10 @@ impl Credits {
         self.send = self.send.wrapping_add(granted);
         if requested != self.target {
             self.aim(requested);
+        }
+        // CR-17: in place of the one that was used.
+        if self.posted < self.window {
+            self.take_reserve();
         }
     }
 }

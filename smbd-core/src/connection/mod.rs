@@ -207,8 +207,11 @@ impl Connection {
             if self.sender.plan.is_wait() {
                 return Action::Wait(self.deadline);
             }
-            if !self.sender.plan.is_first() {
+            if self.sender.plan.is_run() {
                 return self.post_in_run();
+            }
+            if !self.sender.plan.is_first() {
+                return self.wait_with(self.sender.plan.next());
             }
             self.sender.decide_again();
             // CR-4: the last credit may have to wait for a receive.
@@ -235,14 +238,15 @@ impl Connection {
             Next::Response => self.post_response(),
             Next::Event => self.notify(),
             Next::Receive => self.post_receive(),
+            Next::Reserve => self.post_reserve(),
             Next::Fragment => self.post_fragment(),
             Next::Empty => self.post_empty(),
             Next::Shared => self.post_shared(),
             Next::Rdma(verb) => self.post_rdma(verb),
             Next::Registration => self.post_registration(),
             Next::Finish => self.finish(),
-            Next::Wait => self.wait(),
-            Next::Idle => self.wait_with(Plan::IDLE),
+            Next::Wait => self.rest(Plan::WAIT),
+            Next::Idle => self.rest(Plan::IDLE),
         }
     }
 
@@ -264,6 +268,17 @@ impl Connection {
         let Some(action) = action else { return self.wait() };
         self.transport.touched |= !matches!(action, Action::Notify(_));
         action
+    }
+
+    /// Nothing else can leave of an established connection.
+    #[inline(never)]
+    fn rest(&mut self, plan: Plan) -> Action {
+        if self.credits.wants_reserve() && !self.receiver.slots.is_full() {
+            // It makes nothing leave: what waits for a receive would have had this one.
+            self.sender.plan = plan.behind_one();
+            return self.post_reserve();
+        }
+        self.wait_with(plan)
     }
 
     fn wait(&mut self) -> Action {

@@ -11,6 +11,8 @@ pub(super) enum Next {
     Response,
     Event,
     Receive,
+    /// The receive beyond the window.
+    Reserve,
     /// A message with data.
     Fragment,
     /// A message without.
@@ -28,7 +30,7 @@ pub(super) enum Next {
 }
 
 impl Connection {
-    /// The order is part of the contract: events, receives, sends, RDMA, registrations.
+    /// The order is part of the contract: events, receives, sends, RDMA, registrations, and before it waits the reserve.
     #[inline]
     pub(super) fn next(&self, established: &Established) -> Next {
         if self.has_event() {
@@ -145,7 +147,7 @@ impl Connection {
     fn with_reserve(&self, message: Next) -> Option<Next> {
         if self.credits.needs_reserve() {
             // None free: the upper layer has them; releasing one brings us back here (CR-9).
-            return if self.receiver.slots.is_full() { None } else { Some(Next::Receive) };
+            return if self.receiver.slots.is_full() { None } else { Some(Next::Reserve) };
         }
         Some(message)
     }

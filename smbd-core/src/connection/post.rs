@@ -71,6 +71,14 @@ impl Connection {
         Action::PostRecv { id, len: self.receiver.max_receive_size }
     }
 
+    /// The receive beyond the window (CR-5, CR-17).
+    #[inline(never)]
+    pub(super) fn post_reserve(&mut self) -> Action {
+        let Some(id) = self.receiver.post() else { return self.wait() };
+        self.credits.on_reserve_posted();
+        Action::PostRecv { id, len: self.receiver.max_receive_size }
+    }
+
     #[inline(never)]
     pub(super) fn post_fragment(&mut self) -> Action {
         let Some(piece) = self.sender.cut() else { return self.wait() };
@@ -156,8 +164,7 @@ impl Connection {
 
     /// 3.1.5.1: the header of the message leaving now, with all that can be granted now.
     fn data_header(&mut self, remaining_data_length: u32, body: Option<Body>) -> Head {
-        let credits_granted = self.credits.grant();
-        self.credits.spend();
+        let credits_granted = self.credits.spend_and_grant();
         self.answer_owed = false;
         let sent = &mut self.stats.sent;
         sent.messages = sent.messages.wrapping_add(1);

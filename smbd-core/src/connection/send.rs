@@ -40,9 +40,9 @@ pub(crate) enum Carries {
     Last(MsgId),
 }
 
-/// What is known about the next actions, as long as nothing happens: nothing (0), a run, or that the last one was `Wait`. In a run
-/// so many fragments may leave one like the other before anything has to be decided again. A connection that waits and is idle has
-/// nothing that waits for a place or a credit: a message that is commanded then is the first to leave.
+/// What is known about the next actions, as long as nothing happens: nothing (0), a run, that the last one was `Wait`, or that the next
+/// one is. In a run so many fragments may leave one like the other before anything has to be decided again. A connection that waits and
+/// is idle has nothing that waits for a place or a credit: a message that is commanded then is the first to leave.
 // One number, since each input clears it, and each poll looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan(u16);
@@ -52,7 +52,9 @@ impl Plan {
     pub(crate) const WAIT: Self = Self(u16::MAX);
     pub(crate) const IDLE: Self = Self(u16::MAX - 1);
     const FIRST: Self = Self(u16::MAX - 2);
-    const RUN_MAX: u16 = u16::MAX - 3;
+    const NEXT_WAIT: Self = Self(u16::MAX - 3);
+    const NEXT_IDLE: Self = Self(u16::MAX - 4);
+    const RUN_MAX: u16 = u16::MAX - 5;
 
     pub(crate) const fn is_made(self) -> bool {
         self.0 > 0
@@ -68,6 +70,20 @@ impl Plan {
 
     pub(crate) const fn is_idle(self) -> bool {
         self.0 == Self::IDLE.0
+    }
+
+    pub(crate) const fn is_run(self) -> bool {
+        self.0 <= Self::RUN_MAX
+    }
+
+    /// The plan that the next action is what one of `self` would be now.
+    pub(crate) const fn behind_one(self) -> Self {
+        if self.is_idle() { Self::NEXT_IDLE } else { Self::NEXT_WAIT }
+    }
+
+    /// The plan of which this was made.
+    pub(crate) const fn next(self) -> Self {
+        if self.0 == Self::NEXT_IDLE.0 { Self::IDLE } else { Self::WAIT }
     }
 }
 
@@ -146,7 +162,7 @@ impl Sender {
         let queued = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
         if self.queue.push(Message { len, invalidate, after_writes, report }) {
             // A run goes on: what it is of is before.
-            if self.plan.is_wait() {
+            if !self.plan.is_run() {
                 self.plan = if self.plan.is_idle() { Plan::FIRST } else { Plan::NONE };
             }
             return Some(MsgId(self.first.0.wrapping_add(queued)));

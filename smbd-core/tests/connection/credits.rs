@@ -1,4 +1,4 @@
-//! 3.1.5.9 with CR-1 to CR-16: what is posted, what is granted, what is sent.
+//! 3.1.5.9 with CR-1 to CR-17: what is posted, what is granted, what is sent.
 
 use smbd_core::error::{CloseReason, Violation, WorkError};
 use smbd_core::wire::{DataTransfer, Flags, NegotiateRequest, NegotiateResponse};
@@ -101,7 +101,7 @@ fn a_grant_alone_is_not_answered_by_one() {
 }
 
 #[test]
-fn the_last_credit_is_spent_on_a_message_that_grants_for_which_a_receive_is_posted_first() {
+fn the_last_credit_is_spent_on_a_message_that_grants_the_reserve() {
     // CR-4, CR-5: the window is full and all of it granted.
     let mut side = acceptor(10, 10, 0);
     side.receive_data(DataTransfer { credits_granted: 2, ..DATA8 });
@@ -110,10 +110,10 @@ fn the_last_credit_is_spent_on_a_message_that_grants_for_which_a_receive_is_post
     side.settle();
     assert_eq!(side.connection.credits().outstanding(), 10, "everything is granted");
     side.send(8);
-    let actions = side.drain();
-    assert_eq!(shape(&actions), "rsw", "the reserve, then the message");
+    assert_eq!(shape(&side.drain()), "sw", "the reserve is there");
     assert_eq!(side.last_header().credits_granted, 1);
-    assert_eq!((side.posted.len(), side.connection.credits().window()), (11, 10));
+    let credits = side.connection.credits();
+    assert_eq!((side.posted.len(), credits.window(), credits.posted(), credits.reserve()), (11, 10, 11, 0));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn the_reserve_is_one_receive() {
     side.settle();
     side.send(8);
     side.settle();
-    assert_eq!(side.posted.len(), 10);
+    assert_eq!(side.posted.len(), 11);
     // The peer never uses what it was granted, and gives one credit after the other with what it has.
     for _ in 0..8 {
         side.receive_data(DataTransfer { credits_granted: 1, ..DATA8 });
@@ -149,15 +149,20 @@ fn the_reserve_is_one_receive() {
 #[test]
 fn a_lower_target_leaves_the_last_credit_usable() {
     let mut side = acceptor(10, 10, 0);
-    assert_eq!(side.posted.len(), 10);
+    assert_eq!(side.posted.len(), 11);
     // Far more is posted than is asked for from now on, and the peer uses none of it while it waits for the answer.
     side.receive_data(DataTransfer { credits_requested: 3, credits_granted: 1, ..DATA8 });
     side.settle();
     side.send(8);
-    let sent = side.drain();
-    assert_eq!(shape(&sent), "rsw");
+    assert_eq!(shape(&side.drain()), "sw", "the reserve is there");
     assert_eq!((side.posted.len(), side.connection.credits().send()), (10, 0));
     // One for each message that came: there are never more than before.
+    for _ in 0..2 {
+        side.receive_data(DataTransfer { credits_requested: 3, credits_granted: 1, ..DATA8 });
+        side.send(8);
+        assert_eq!(shape(&side.drain()), "rsw");
+        assert_eq!((side.posted.len(), side.connection.credits().send()), (10, 0));
+    }
     side.send(8);
     assert_eq!(shape(&side.drain()), "w");
 }
@@ -187,19 +192,20 @@ fn the_window_has_a_floor_of_3_once_established() {
     for target in 1..=5 {
         let side = acceptor(10, target, 0);
         assert_eq!(side.connection.credits().window(), u32::from(target.max(3)));
-        assert_eq!(side.posted.len(), usize::from(target.max(3)));
+        assert_eq!(side.connection.credits().posted(), u32::from(target.max(3)));
     }
 }
 
 #[test]
-fn never_more_is_posted_than_the_peer_asked_for_nor_than_there_is() {
+fn never_more_is_posted_than_the_peer_asked_for_nor_than_there_is_and_the_reserve() {
     // CR-6: up to, not in addition.
     for (receives, target, window) in [(10, 4, 4), (4, 255, 4), (10, 10, 10)] {
         let mut side = acceptor(receives, target, 100);
         for _ in 0..30 {
             side.receive_data(DataTransfer { credits_requested: target, credits_granted: 1, ..DATA8 });
             side.settle();
-            assert!(side.posted.len() <= window);
+            assert_eq!(side.posted.len(), window + 1);
+            assert!(side.connection.credits().outstanding() <= side.connection.credits().window());
         }
     }
 }
@@ -213,7 +219,7 @@ fn a_message_without_a_credit_ends_the_connection() {
         side.settle();
         assert_eq!(side.connection.phase(), PhaseName::Established);
     }
-    assert_eq!(side.posted.len(), 10, "posted, but not granted");
+    assert_eq!(side.posted.len(), 11, "posted, but not granted");
     side.receive_data(DATA8);
     assert_eq!(closed_for(&mut side), Some(Violation::NoCredit));
 }
@@ -221,7 +227,8 @@ fn a_message_without_a_credit_ends_the_connection() {
 #[test]
 fn the_receive_of_the_negotiation_is_no_credit() {
     let side = acceptor(4, 4, 0);
-    assert_eq!((side.posted.len(), side.connection.credits().outstanding()), (4, 4));
+    let credits = side.connection.credits();
+    assert_eq!((credits.posted(), credits.outstanding(), credits.reserve()), (4, 4, 1));
 }
 
 #[test]
@@ -245,12 +252,12 @@ fn the_peers_target_may_fall_while_messages_flow() {
         side.send(8);
         side.settle();
         assert_eq!(side.connection.credits().window(), u32::from(target.max(3)));
-        assert!(side.posted.len() <= usize::from(target.max(3)).max(66 - usize::from(67 - target)));
+        assert!(side.posted.len() <= usize::from(target.max(3)).max(66 - usize::from(67 - target)) + 1);
     }
-    assert_eq!(side.posted.len(), 3);
+    assert_eq!(side.posted.len(), 4, "the reserve among them");
     side.receive_data(DataTransfer { credits_requested: 50, ..DATA8 });
     side.settle();
-    assert_eq!(side.posted.len(), 50, "and rise again");
+    assert_eq!(side.posted.len(), 51, "and rise again");
 }
 
 #[test]
@@ -375,14 +382,14 @@ fn a_held_slot_lowers_nothing_up_to_borrowed_max() {
         side.settle();
         assert_eq!(side.fragments.len(), held);
         // The reserve is a slot too; only when it is borrowed out as well the peer has less.
-        assert_eq!(side.posted.len(), 4.min(8 - held));
+        assert_eq!(side.posted.len(), 5.min(8 - held));
         side.receive_data(DATA8);
     }
     side.release_all();
     side.settle();
     side.release_all();
     side.settle();
-    assert_eq!(side.posted.len(), 4);
+    assert_eq!(side.posted.len(), 5);
 }
 
 #[test]
@@ -468,4 +475,75 @@ fn the_target_is_what_the_peer_asked_for_last() {
         side.settle();
         assert_eq!(credits(&side), (asked, window), "3 at least, 10 at most (CR-5)");
     }
+}
+
+/// An acceptor whose peer has all ten credits, and which has so many itself.
+fn granted(credits: u16) -> Side {
+    let mut side = acceptor(10, 10, credits + 1);
+    side.send(8);
+    side.settle();
+    let state = side.connection.credits();
+    assert_eq!((state.outstanding(), state.reserve(), state.send()), (10, 1, credits.into()));
+    side
+}
+
+#[test]
+fn an_answer_waits_for_no_receive_and_grants_one_for_each_message_that_came() {
+    // CR-17: the reserve takes the place of one that was used, and is posted again behind the answer.
+    let mut side = granted(20);
+    for used in [1, 1, 2, 3, 1, 0] {
+        for _ in 0..used {
+            side.receive_data(DATA);
+        }
+        side.send(8);
+        let before = "r".repeat(usize::from(used).saturating_sub(1));
+        let behind = if used > 0 { "rw" } else { "w" };
+        assert_eq!(shape(&side.drain()), format!("{before}s{behind}"), "{used} receives are used");
+        assert_eq!(side.last_header().credits_granted, used);
+        let credits = side.connection.credits();
+        assert_eq!((credits.outstanding(), credits.reserve()), (10, 1));
+    }
+}
+
+#[test]
+fn the_reserve_is_posted_when_nothing_else_can_leave() {
+    // CR-17: behind a run of fragments, and behind an answer without data.
+    let mut side = granted(20);
+    side.receive_data(DATA);
+    side.send(5000);
+    assert_eq!(shape(&side.drain()), "sssssrw");
+    side.receive_data(DataTransfer { flags: Flags::RESPONSE_REQUESTED, ..DATA });
+    assert_eq!(shape(&side.drain()), "srw");
+    side.receive_data(DATA);
+    assert_eq!(shape(&side.drain()), "rw");
+}
+
+#[test]
+fn what_is_commanded_between_the_reserve_and_the_wait_leaves() {
+    // CR-17: nothing else could leave before it was posted, and now it can.
+    let mut side = granted(20);
+    side.receive_data(DATA);
+    assert!(matches!(side.poll(), Polled::Action(Action::PostRecv { .. })));
+    side.send(8);
+    assert_eq!(shape(&side.drain()), "sw");
+}
+
+#[test]
+fn a_slot_that_is_held_may_be_that_of_the_reserve() {
+    // CR-17, CR-9: whoever holds it has receives posted before the message that grants them, and nothing else is lost.
+    let params = Params { receive_credit_max: 4, borrowed_max: 0, ..quiet(Params::example()) };
+    let mut side = Side::accepted(params, &NegotiateRequest { credits_requested: 4, ..REQUEST });
+    side.release = false;
+    side.receive_data(DataTransfer { credits_granted: 20, ..DATA8 });
+    side.settle();
+    let credits = side.connection.credits();
+    assert_eq!(
+        (credits.posted(), credits.reserve()),
+        (4, 0),
+        "the reserve took the place of the one that is held"
+    );
+    side.release_all();
+    side.send(8);
+    assert_eq!(shape(&side.drain()), "srw");
+    assert_eq!(side.connection.credits().reserve(), 1);
 }

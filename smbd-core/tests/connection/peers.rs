@@ -31,7 +31,7 @@ fn the_cifs_client_of_linux_6_12() {
     };
     let side = Side::accepted(Params::windows(), &message);
     assert_eq!(sizes(&side), [1364, 1364, 173_910, MIB, 8 * MIB]);
-    assert_eq!(side.posted.len(), 255);
+    assert_eq!(side.connection.credits().outstanding(), 255);
 }
 
 #[test]

@@ -227,7 +227,7 @@ fn empty_messages_are_nothing_to_the_upper_layer() {
     side.receive_data(DATA);
     side.drain();
     assert!(side.data.is_empty());
-    assert_eq!(side.posted.len(), 10, "the receive is posted again");
+    assert_eq!(side.posted.len(), 11, "the receive is posted again");
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn a_deregistration_waits_for_a_place_for_each_valid_token() {
     side.connection.deregister(side.now, id).unwrap();
     assert_eq!(shape(&side.drain()), "w", "three places are free, and one is for a send");
     invalidate(&mut side, segments[0].token);
-    assert_eq!(shape(&side.drain()), "nrdw", "two are enough now");
+    assert_eq!(shape(&side.drain()), "ndrw", "two are enough now");
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn an_invalidated_token_needs_no_place_of_the_send_queue() {
     }
     side.connection.deregister(side.now, first).unwrap();
     side.connection.deregister(side.now, second).unwrap();
-    assert!(shape(&side.drain()).ends_with("ddw"), "none and one");
+    assert!(shape(&side.drain()).ends_with("ddrw"), "none and one");
 }
 
 #[test]

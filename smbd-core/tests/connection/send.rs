@@ -352,7 +352,7 @@ fn events_come_before_what_is_posted_next() {
     side.complete_send();
     side.receive_data(DataTransfer { data_offset: 24, data_length: 8, ..DATA });
     side.send(8);
-    assert_eq!(shape(&side.drain()), "nrsw", "Sent, (data,) receive, send");
+    assert_eq!(shape(&side.drain()), "nsrw", "Sent, (data,) send, the reserve");
 }
 
 #[test]

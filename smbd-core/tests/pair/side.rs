@@ -388,7 +388,7 @@ impl Side {
         assert!(core.borrowed >= count(self.fragments.len()), "fragments borrowed");
         if self.connection.phase() == PhaseName::Established {
             let credits = self.connection.credits();
-            assert_eq!(credits.posted(), u32::from(core.recvs), "receives for data");
+            assert_eq!(credits.posted() + credits.reserve(), u32::from(core.recvs), "receives for data");
             assert!(credits.ungranted() <= credits.posted());
             assert_eq!(i64::from(credits.outstanding()), self.watch.peer_holds(), "what the peer holds");
             assert_eq!(i64::from(credits.send()), self.watch.credits(), "what the peer granted");

@@ -146,7 +146,8 @@ impl Records {
 
     /// What can leave has left.
     fn check_progress(&self, v: &mut Verdicts) {
-        let wants_receive = self.credit.wants_receive() && self.recvs.free() > 0;
+        let missing = self.credit.wants_receive() || self.credit.wants_reserve();
+        let wants_receive = missing && self.recvs.free() > 0;
         v.check(Law::Progress, !wants_receive, || "a receive could be posted".to_owned());
         let queue = u32::from(self.limits.send_queue);
         let used = self.queue_used();

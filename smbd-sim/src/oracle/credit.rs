@@ -29,6 +29,9 @@ pub(super) struct Credit {
     sent: u64,
     /// Receives with the device when the last message had come.
     before: u64,
+    /// One of them is beyond the window, and in no count of what can be granted: it takes the place of the next that is used (CR-17), or goes
+    /// with the last credit (CR-5).
+    reserve: bool,
 }
 
 impl Credit {
@@ -46,7 +49,12 @@ impl Credit {
 
     const fn ungranted(&self) -> u64 {
         // Before anything fails, all that is posted and was never granted.
-        self.posted.saturating_sub(self.granted)
+        self.posted.saturating_sub(self.granted).saturating_sub(self.reserve as u64)
+    }
+
+    /// Receives with the device for the window.
+    const fn in_window(&self) -> u64 {
+        self.in_queue() - self.reserve as u64
     }
 
     /// Whether the peer has a credit, or gets one with the next message: without one it cannot answer.
@@ -64,14 +72,19 @@ impl Credit {
         if self.floor && window < WINDOW_MIN { WINDOW_MIN } else { window }
     }
 
-    /// Whether another receive is wanted.
+    /// Whether a receive is missing that the next message has to grant.
     pub(super) const fn wants_receive(&self) -> bool {
-        self.in_queue() < self.window()
+        self.in_window() < self.window()
+    }
+
+    /// Whether the one beyond is missing, and no other.
+    pub(super) const fn wants_reserve(&self) -> bool {
+        self.floor && !self.reserve && self.in_queue() == self.window()
     }
 
     /// Whether the last credit has to wait for a receive to grant.
     pub(super) const fn waits_for_reserve(&self) -> bool {
-        self.left() == 1 && self.ungranted() == 0
+        self.left() == 1 && self.ungranted() == 0 && !self.reserve
     }
 
     /// The reserve is one beyond the window. A target that fell may have left more with the device; then it is one for each
@@ -99,10 +112,13 @@ impl Credit {
 
     pub(super) fn on_post(&mut self, v: &mut Verdicts) {
         let (in_queue, window) = (self.in_queue(), self.window());
-        let reserve = self.waits_for_reserve() && in_queue == self.ceiling();
-        v.check(Law::Window, in_queue < window || reserve, move || {
-            format!("a receive posted beyond the window of {window}, {in_queue} are posted")
-        });
+        if !self.wants_receive() {
+            let right = self.wants_reserve() || self.waits_for_reserve() && in_queue == self.ceiling();
+            v.check(Law::Window, right, move || {
+                format!("a receive posted beyond the window of {window}, {in_queue} are posted")
+            });
+            self.reserve = true;
+        }
         self.posted += 1;
     }
 
@@ -120,6 +136,16 @@ impl Credit {
         self.floor = true;
     }
 
+    /// A message is about to leave, and there is a slot for a receive.
+    pub(super) fn on_send_with_a_slot(&self, v: &mut Verdicts) {
+        v.check(Law::Window, !self.wants_receive(), || {
+            format!(
+                "a message leaves before the receive that it should grant, {} are posted",
+                self.in_queue()
+            )
+        });
+    }
+
     /// A data message leaves.
     pub(super) fn on_send(&mut self, granted: u16, v: &mut Verdicts) {
         let (left, granted) = (self.left(), u64::from(granted));
@@ -127,15 +153,15 @@ impl Credit {
         v.check(Law::Credits, left != 1 || granted > 0, || {
             "the last credit spent on a message that grants nothing".to_owned()
         });
+        if left == 1 && self.ungranted() == 0 {
+            self.reserve = false;
+        }
         self.sent += 1;
         self.grant(granted, v);
     }
 
     fn grant(&mut self, granted: u64, v: &mut Verdicts) {
         let all = self.ungranted();
-        v.check(Law::Window, granted >= all.min(CREDITS_MAX), move || {
-            format!("{granted} granted, {all} could be")
-        });
         self.granted += granted;
         v.check(Law::Covered, self.with_peer() <= self.in_queue(), || {
             format!("{} granted and not used, {} posted", self.with_peer(), self.in_queue())
@@ -143,11 +169,14 @@ impl Credit {
         v.check(Law::Order, self.granted <= self.posted, || {
             format!("{} receives granted in all, {} posted", self.granted, self.posted)
         });
+        v.check(Law::Window, granted == all.min(CREDITS_MAX), move || {
+            format!("{granted} granted, {all} should be")
+        });
     }
 
     /// What can influence a verdict: the counts only grow, and only their differences are ever looked at.
     pub(super) fn fingerprint(&self, into: &mut impl Hasher) {
-        (self.max, self.target, self.floor, self.before).hash(into);
+        (self.max, self.target, self.floor, self.before, self.reserve).hash(into);
         (self.posted.wrapping_sub(self.returned), self.posted.wrapping_sub(self.granted)).hash(into);
         (self.granted.wrapping_sub(self.consumed), self.received.wrapping_sub(self.sent)).hash(into);
     }
@@ -167,6 +196,7 @@ impl Credit {
         self.received += u64::from(granted);
         self.target = u64::from(requested);
         self.before = self.in_queue();
+        self.reserve &= self.in_window() >= self.window();
         v.check(Law::Covered, self.with_peer() <= self.in_queue(), || {
             format!("{} granted and not used, {} posted", self.with_peer(), self.in_queue())
         });

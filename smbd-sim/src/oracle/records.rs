@@ -299,6 +299,9 @@ impl Records {
             self.keepalive.on_flag_sent(self.heard);
         }
         self.answer_owed = false;
+        if self.recvs.free() > 0 {
+            self.credit.on_send_with_a_slot(v);
+        }
         self.credit.on_send(header.credits_granted, v);
         let invalidates = self.limits.send_with_invalidate;
         self.sending.on_post(&header, send, invalidates, self.ops.writes_posted, v)

@@ -6,6 +6,7 @@
 mod gate;
 mod operations;
 mod problem;
+mod times;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -25,6 +26,7 @@ pub use gate::{Gate, Length};
 pub use operations::Kind;
 use operations::Slot;
 pub use problem::Problem;
+use times::Times;
 
 /// The operations of each connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,16 +79,13 @@ pub struct Load<M> {
     begun: u64,
     digest: Digest,
     measured: u64,
-    /// Of measured operations, in nanoseconds.
-    times: Histogram<u64>,
+    /// Of measured operations.
+    times: Times,
     problem: Option<Problem>,
 }
 
 impl<M> Load<M> {
     /// A load for one connection.
-    ///
-    /// # Panics
-    /// Never: the bounds of the histogram are constants.
     #[must_use]
     pub fn new(plan: Plan, gate: Rc<Gate>) -> Self {
         Self {
@@ -103,8 +102,7 @@ impl<M> Load<M> {
             begun: 0,
             digest: Digest::default(),
             measured: 0,
-            // Up to a minute, three digits.
-            times: Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("valid bounds"),
+            times: Times::new(),
             problem: None,
         }
     }
@@ -128,10 +126,11 @@ impl<M> Load<M> {
     }
 
     /// The durations of the measured operations in nanoseconds, up to 60 s with three significant digits: from the
-    /// command to its completion, for [`Kind::Latency`] to the returned message.
+    /// command to its completion, for [`Kind::Latency`] to the returned message. The last one is there with the next event, at
+    /// the latest with [`EndpointEvent::Closed`].
     #[must_use]
     pub const fn times(&self) -> &Histogram<u64> {
-        &self.times
+        self.times.recorded()
     }
 
     /// Why it failed; `None` if it did not.
@@ -282,6 +281,10 @@ impl<M> BufferLookup<M> for Load<M> {
 
 impl<B: HostMemory> Handler<B, Endpoint> for Load<B::Buffer> {
     fn event(&mut self, endpoint: &mut Endpoint, backend: &mut B, event: EndpointEvent) {
+        // A message is answered first.
+        if !matches!(event, EndpointEvent::Message(_)) {
+            self.times.record();
+        }
         match event {
             EndpointEvent::Established(negotiated) => self.established(endpoint, endpoint.now(), &negotiated),
             EndpointEvent::ConnectFailed(error) => {

@@ -136,12 +136,13 @@ impl<M: Clone + fmt::Debug> Load<M> {
 
     fn begin_send(&mut self, endpoint: &mut Endpoint, now: Instant) -> Result<(), Full> {
         let turn = self.sent % self.payloads.len().max(1) as u64;
-        let payload = self.payloads.get(turn as usize).cloned().unwrap_or_default();
+        // There is one for each turn.
+        let Some(payload) = self.payloads.get(turn as usize) else { return Err(Full) };
         match endpoint.send(now, payload.clone(), None) {
             Ok(_) => {
                 self.sent += 1;
                 if self.plan.verify {
-                    self.digest.update(&payload);
+                    self.digest.update(payload);
                 }
                 self.sent_at.push_back(now);
                 Ok(())
@@ -224,7 +225,7 @@ impl<M: Clone + fmt::Debug> Load<M> {
             self.measured += 1;
             self.gate.completed(now);
             let time = now.saturating_since(since).as_nanos();
-            self.times.saturating_record(u64::try_from(time).unwrap_or(u64::MAX));
+            self.times.note(u64::try_from(time).unwrap_or(u64::MAX));
         }
         self.fill(endpoint, backend, now);
         if self.in_flight == 0 {

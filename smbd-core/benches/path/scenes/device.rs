@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::mem;
 
 use smbd_core::backend::{
-    Backend, BackendOp, Payload, Push, ReceiveMemory, Request, TransportReports, WorkQueues,
+    Backend, BackendOp, Payload, Push, Queue, ReceiveMemory, Request, TransportReports, WorkQueues,
 };
 use smbd_core::error::DisconnectReason;
 use smbd_core::runtime::Waitable;
@@ -98,10 +98,11 @@ impl Device {
 
     #[inline(never)]
     fn ring(&mut self) {
-        if self.queues.chain().is_none() {
-            return;
+        match self.queues.chain() {
+            None => return,
+            Some(Queue::Recv) => self.hardware.post_recv(&mut self.chain),
+            Some(Queue::Send) => self.hardware.post_send(&mut self.chain, &self.sends),
         }
-        self.hardware.post(&mut self.chain, &self.sends);
         self.queues.doorbell_rung();
     }
 

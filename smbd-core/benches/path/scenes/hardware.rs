@@ -85,12 +85,21 @@ impl Hardware {
         self.sent.shrink_to_fit();
     }
 
-    /// As `ibv_post_send` and `ibv_post_recv`.
+    /// As `ibv_post_recv`.
     #[inline(never)]
-    pub fn post(&mut self, chain: &mut Vec<Chained>, memory: &Slab) {
+    pub fn post_recv(&mut self, chain: &mut Vec<Chained>) {
+        for chained in chain.drain(..) {
+            let Chained::Recv(id) = chained else { unreachable!("a chain is of one queue") };
+            self.posted.push_back(id);
+        }
+    }
+
+    /// As `ibv_post_send`.
+    #[inline(never)]
+    pub fn post_send(&mut self, chain: &mut Vec<Chained>, memory: &Slab) {
         for chained in chain.drain(..) {
             match chained {
-                Chained::Recv(id) => self.posted.push_back(id),
+                Chained::Recv(_) => unreachable!("a chain is of one queue"),
                 Chained::Send { id, is_signalled, len, invalidate } => {
                     self.sent.push(Message {
                         head: Head::of(&memory.slot(id.slot())[..len.min(32)]),

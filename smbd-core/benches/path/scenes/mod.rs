@@ -25,6 +25,8 @@ const BATCH: u32 = 16;
 
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("ping_pong", "a message of 64 bytes came, and is answered: a turn", ping_pong).goal(1200),
+    Operation::new("answer", "of it, from the poll that has the message to the post of the answer", ping_pong)
+        .part("*hardware::Hardware::poll", "*hardware::Hardware::post_send"),
     Operation::new("sent_1364", "a message of 1364 bytes in a stream, sent", sent::<1364>)
         .goal(200)
         .between(BATCH, 65 * BATCH),
