@@ -278,7 +278,7 @@ impl Backend for VerbsConnection {
     }
 
     // Into its caller, who mostly knows which operation it has.
-    #[inline]
+    #[inline(always)]
     fn execute(&mut self, step: BackendOp<'_, Buffer>) {
         // Only posts are chained. Receives above all have to be with the device before `Accept` lets the peer send.
         if !matches!(

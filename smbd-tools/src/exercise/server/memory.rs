@@ -79,7 +79,12 @@ impl<M> Memory<M> {
 }
 
 /// Bytes moved at a time between a buffer and the pattern or the hash.
-const PIECE: usize = 64 << 10;
+const PIECE: u32 = 64 << 10;
+
+/// Room for such a piece of `length` bytes. Not on the stack: whoever handles an event would have it, too, and look at each page of it.
+fn room(length: u32) -> Vec<u8> {
+    vec![0; length.min(PIECE) as usize]
+}
 
 /// Fills `buffer` from its beginning with what the pattern of `seed` has from `offset` on.
 pub(super) fn fill<B: HostMemory>(
@@ -88,7 +93,7 @@ pub(super) fn fill<B: HostMemory>(
     (seed, offset): (u64, u64),
     length: u32,
 ) -> Result<(), OutOfRange> {
-    let mut piece = [0; PIECE];
+    let mut piece = room(length);
     let mut at = 0;
     while at < length {
         let some = piece.len().min((length - at) as usize);
@@ -107,7 +112,7 @@ pub(super) fn hash<B: HostMemory>(
     length: u32,
 ) -> Result<u64, OutOfRange> {
     let mut digest = Digest::default();
-    let mut piece = [0; PIECE];
+    let mut piece = room(length);
     let mut done = 0;
     while done < length {
         let some = piece.len().min((length - done) as usize);

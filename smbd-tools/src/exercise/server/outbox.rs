@@ -68,12 +68,27 @@ impl<M: Clone + fmt::Debug> Server<M> {
             return self.overrun_by(endpoint, overrun);
         }
         self.stats.backlog_max = self.stats.backlog_max.max(self.held.bytes);
-        self.queue.push_back(item);
+        match item {
+            // It waits for nothing, so it is not queued.
+            Item::Message { bytes, invalidate } if self.queue.is_empty() => {
+                // What there is no room for is in the queue then.
+                let _ = self.send(endpoint, bytes, invalidate);
+            }
+            item => self.queue.push_back(item),
+        }
         self.pump(endpoint, backend);
     }
 
     /// Sends what there is room for.
+    #[inline]
     pub(super) fn pump<B: HostMemory<Buffer = M>>(&mut self, endpoint: &mut Endpoint, backend: &mut B) {
+        if !self.queue.is_empty() || self.source.is_some() {
+            self.pump_all(endpoint, backend);
+        }
+    }
+
+    #[inline(never)]
+    fn pump_all<B: HostMemory<Buffer = M>>(&mut self, endpoint: &mut Endpoint, backend: &mut B) {
         while let Some(item) = self.queue.pop_front() {
             let sent = match item {
                 Item::Message { bytes, invalidate } => self.send(endpoint, bytes, invalidate),
