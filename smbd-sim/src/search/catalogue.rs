@@ -75,8 +75,14 @@ impl Setup {
         self
     }
 
+    /// Upper layers hold so many of the receives. There is a slot less than they and the window with its reserve may take.
     fn hold(self, hold: usize) -> Self {
         self.cores(|core| core.hold = hold)
+    }
+
+    /// A slot more: the reserve is only missing if as many are held as the window has.
+    fn spare(self) -> Self {
+        self.cores(|core| core.params.borrowed_max = 1)
     }
 
     fn eager(self) -> Self {
@@ -343,8 +349,9 @@ fn large() -> Vec<Setup> {
             &[3, 2, 1],
             &[1, 2, 3],
         )
-        .hold(2),
-        talk("three-hold-all", "the same, they hold all three", &[3, 2, 1], &[1, 2, 3]).hold(3),
+        .hold(2)
+        .spare(),
+        talk("three-hold-all", "the same, they hold all three", &[3, 2, 1], &[1, 2, 3]).hold(3).spare(),
         talk("four-loss", "two messages each way, held, the connection lost at any point", &[2, 1], &[1, 2])
             .loss(Loss::Told)
             .hold(2),
@@ -381,8 +388,8 @@ fn huge() -> Vec<Setup> {
     let about = "three messages each way, held, the connection lost at any point";
     let held = |name, about| talk(name, about, &[3, 2, 1], &[1, 2, 3]).loss(Loss::Told);
     let setups = vec![
-        held("three-hold-loss", about).hold(2),
-        held("three-hold-all-loss", "the same, they hold all three receives").hold(3),
+        held("three-hold-loss", about).hold(2).spare(),
+        held("three-hold-all-loss", "the same, they hold all three receives").hold(3).spare(),
     ];
     setups.into_iter().map(|setup| Setup { size: Size::Huge, ..setup }).collect()
 }
