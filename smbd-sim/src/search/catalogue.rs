@@ -75,12 +75,11 @@ impl Setup {
         self
     }
 
-    /// Upper layers hold so many of the receives. There is a slot less than they and the window with its reserve may take.
     fn hold(self, hold: usize) -> Self {
         self.cores(|core| core.hold = hold)
     }
 
-    /// A slot more: the reserve is only missing if as many are held as the window has.
+    /// A slot more: the reserve is missing only where as many are held as the window has.
     fn spare(self) -> Self {
         self.cores(|core| core.params.borrowed_max = 1)
     }
