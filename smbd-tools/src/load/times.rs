@@ -36,3 +36,21 @@ impl Times {
         &self.recorded
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Times;
+
+    #[test]
+    fn the_last_one_waits_and_none_is_lost() {
+        let mut times = Times::new();
+        for (nanos, recorded) in [(10, 0), (20, 1), (30, 2)] {
+            times.note(nanos);
+            assert_eq!(times.recorded().len(), recorded);
+        }
+        for _ in 0..2 {
+            times.record();
+            assert_eq!((times.recorded().len(), times.recorded().max()), (3, 30));
+        }
+    }
+}
