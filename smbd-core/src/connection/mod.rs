@@ -211,7 +211,7 @@ impl Connection {
                 return self.post_in_run();
             }
             if !self.sender.plan.is_first() {
-                return self.wait_with(self.sender.plan.next());
+                return self.wait_with(self.sender.plan.with_wait());
             }
             self.sender.decide_again();
             // CR-4: the last credit may have to wait for a receive.
@@ -275,7 +275,7 @@ impl Connection {
     fn rest(&mut self, plan: Plan) -> Action {
         if self.credits.wants_reserve() && !self.receiver.slots.is_full() {
             // It makes nothing leave: what waits for a receive would have had this one.
-            self.sender.plan = plan.behind_one();
+            self.sender.plan = plan.before_wait();
             return self.post_reserve();
         }
         self.wait_with(plan)

@@ -76,13 +76,13 @@ impl Plan {
         self.0 <= Self::RUN_MAX
     }
 
-    /// The plan that the next action is what one of `self` would be now.
-    pub(crate) const fn behind_one(self) -> Self {
+    /// While the `Wait` that makes it is still to come.
+    pub(crate) const fn before_wait(self) -> Self {
         if self.is_idle() { Self::NEXT_IDLE } else { Self::NEXT_WAIT }
     }
 
-    /// The plan of which this was made.
-    pub(crate) const fn next(self) -> Self {
+    /// With that `Wait`.
+    pub(crate) const fn with_wait(self) -> Self {
         if self.0 == Self::NEXT_IDLE.0 { Self::IDLE } else { Self::WAIT }
     }
 }
