@@ -52,11 +52,10 @@ fn play(operation: &Operation, count: u32, folder: &Path) -> Result<String, Fail
 /// Of the profiles that were written on the way, the last in which something was collected.
 fn last_part(profile: &Path) -> Result<String, Failure> {
     let nth = |number: u32| PathBuf::from(format!("{}.{number}", profile.display()));
-    let mut texts = (1..).map(nth).take_while(|path| path.exists()).map(|path| read(&path));
-    texts.try_fold(String::new(), |last, text| {
-        let text = text?;
-        Ok(if profile::total(&text).is_some_and(|total| total > 0) { text } else { last })
-    })
+    let written: Vec<_> = (1..).map(nth).take_while(|path| path.exists()).collect();
+    let is_empty =
+        |text: &Result<String, Failure>| text.as_deref().is_ok_and(|text| profile::total(text) == Some(0));
+    written.iter().rev().map(|path| read(path)).find(|text| !is_empty(text)).unwrap_or(Ok(String::new()))
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

@@ -174,24 +174,34 @@ const PEERS: &[Peer] = &[
         "3.1.5.1-07 3.1.5.7-18 3.1.5.8-09 3.1.6.2-02",
     ),
     Peer::sides(
+        "each message grants one more than it should, and has a receive for it in reserve",
+        says!(|index, bytes| {
+            if index > 0 {
+                grant_more(bytes, 1)
+            }
+        }),
+        "3.1.5.8-09 3.1.5.8-12 3.1.5.9-02",
+        // What it sends beyond the receives is lost, and what should be seen behind it.
+        "3.1.5.7-11 3.1.5.7-18 3.1.5.8-09 3.1.5.8-12 3.1.5.8-24 3.1.5.9-02 3.1.5.9-08",
+    ),
+    Peer::sides(
         "each message grants two more than it should",
         says!(|index, bytes| {
             if index > 0 {
-                grant_more(bytes)
+                grant_more(bytes, 2)
             }
         }),
         "3.1.5.8-12 3.1.5.9-02 3.1.5.9-08",
-        // What it sends beyond the receives is lost, and what should be seen behind it.
         "3.1.5.7-11 3.1.5.7-18 3.1.5.8-09 3.1.5.8-12 3.1.5.8-24 3.1.5.9-02 3.1.5.9-08",
     ),
     Peer::either("messages without a credit", || Box::new(Overdraws::default()), "3.1.5.1-06"),
     Peer::accepting("messages that say nothing", || Box::new(Floods::default()), "3.1.5.1-19"),
 ];
 
-/// One credit more than there are receives for, with the one in reserve.
-fn grant_more(bytes: &mut [u8]) {
+/// Some credits more than it should. The core has a receive in reserve: for two more there is none.
+fn grant_more(bytes: &mut [u8], more: u16) {
     let granted = u16::try_from(word(bytes, 2, 2)).unwrap_or(u16::MAX);
-    put(bytes, 2, granted.saturating_add(2).to_le_bytes());
+    put(bytes, 2, granted.saturating_add(more).to_le_bytes());
 }
 
 /// Payload 4 bytes later, behind more padding.

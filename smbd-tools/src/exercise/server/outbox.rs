@@ -72,7 +72,9 @@ impl<M: Clone + fmt::Debug> Server<M> {
             // It waits for nothing, so it is not queued.
             Item::Message { bytes, invalidate } if self.queue.is_empty() => {
                 // What there is no room for is in the queue then.
-                let _ = self.send(endpoint, bytes, invalidate);
+                if self.send(endpoint, bytes, invalidate).is_err() {
+                    return;
+                }
             }
             item => self.queue.push_back(item),
         }
