@@ -9,44 +9,75 @@
 #[path = "path/scenes/mod.rs"]
 mod scenes;
 
-use std::sync::Barrier;
+use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
-use std::{fs, thread};
+use std::{fs, hint, thread};
 
 use allocation_counter::measure;
-use scenes::busy;
+use scenes::busy::{self, Exchange};
 
-/// Messages of one measurement.
-const MESSAGES: u32 = 2000 * busy::CONNECTIONS;
-const ROUNDS: usize = 21;
+/// What is counted in one go.
+const WINDOW: Duration = Duration::from_millis(40);
+/// By then both threads look at the clock.
+const LEAD: Duration = Duration::from_micros(500);
+const ROUNDS: usize = 101;
 
-/// What so many engines take for the messages of each, on a thread each.
-struct Taken {
-    /// From the first that begins to the last that ends.
-    wall: f64,
-    /// On processors, the mean of the threads: what other programs take of them is not in it.
+/// The windows of a round, and which engine works in each. What either does alone is between what both do: a processor that is
+/// slower than the other, or gets slower meanwhile, is then not taken for what two engines do to each other.
+const WINDOWS: [[bool; 2]; 4] = [[true, false], [true, true], [false, true], [true, true]];
+
+/// Messages per second of one engine in a window.
+#[derive(Clone, Copy, Default)]
+struct Rate {
+    clock: f64,
+    /// Of the time in which the thread had a processor: what others take of it is not in it.
     processor: f64,
 }
 
-fn taken(engines: u32, messages: u32) -> Taken {
-    let start = Barrier::new(usize::try_from(engines).expect("a number"));
-    let one = || {
-        let work = busy::messages::<0>(messages);
-        start.wait();
-        let (began, before) = (Instant::now(), on_processor());
-        let rest = work();
-        let (ended, after) = (Instant::now(), on_processor());
-        drop(rest);
-        (began, ended, after - before)
+/// What is agreed on between the threads: when a window begins.
+struct Start {
+    meeting: Barrier,
+    at: Mutex<Instant>,
+}
+
+impl Start {
+    /// Returns when both have come and it is time.
+    fn wait(&self) -> Instant {
+        if self.meeting.wait().is_leader() {
+            *self.at.lock().expect("no thread panics") = Instant::now() + LEAD;
+        }
+        self.meeting.wait();
+        let at = *self.at.lock().expect("no thread panics");
+        while Instant::now() < at {
+            hint::spin_loop();
+        }
+        at
+    }
+}
+
+/// The rate of an engine from `start` on.
+fn rate(exchange: &mut Exchange, start: Instant) -> Rate {
+    let (answers, before) = (exchange.answers(), on_processor());
+    let clock = loop {
+        exchange.turn();
+        let taken = start.elapsed();
+        if taken >= WINDOW {
+            break taken;
+        }
     };
-    let threads: Vec<_> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..engines).map(|_| scope.spawn(one)).collect();
-        threads.into_iter().map(|thread| thread.join().expect("an engine")).collect()
-    });
-    let first = threads.iter().map(|(began, ..)| *began).min().expect("an engine");
-    let last = threads.iter().map(|(_, ended, _)| *ended).max().expect("an engine");
-    let processor: f64 = threads.iter().map(|(_, _, time)| time.as_secs_f64()).sum();
-    Taken { wall: (last - first).as_secs_f64(), processor: processor / f64::from(engines) }
+    let processor = on_processor() - before;
+    let messages = f64::from(u32::try_from(exchange.answers() - answers).expect("messages of a window"));
+    Rate { clock: messages / clock.as_secs_f64(), processor: messages / processor.as_secs_f64() }
+}
+
+/// The rates of one of two engines, a thread each, in all windows.
+fn rates(thread: usize, start: &Start) -> Vec<[Rate; 4]> {
+    let mut exchange = Exchange::new(0);
+    let mut window = |works: bool| {
+        let start = start.wait();
+        if works { rate(&mut exchange, start) } else { Rate::default() }
+    };
+    (0..ROUNDS).map(|_| WINDOWS.map(|works| window(works[thread]))).collect()
 }
 
 /// Time of this thread on processors.
@@ -65,6 +96,23 @@ fn allocations(messages: u32) -> u64 {
     count.count_total
 }
 
+/// The throughput of one engine, of two, and how many times that of one this is: in a round.
+fn round(one: &[Rate; 4], other: &[Rate; 4], rate: fn(&Rate) -> f64) -> [f64; 3] {
+    let [sum_alone, sum_both] = [false, true].map(|are_both| {
+        let of_engine = |rates: &[Rate; 4], engine: usize| -> f64 {
+            let windows = WINDOWS.iter().zip(rates);
+            windows
+                .filter(|(works, _)| works[engine] && works[1 - engine] == are_both)
+                .map(|(_, of)| rate(of))
+                .sum()
+        };
+        of_engine(one, 0) + of_engine(other, 1)
+    });
+    // Two windows each.
+    let [alone, both] = [sum_alone / 2.0, sum_both / 2.0];
+    [alone, both, both / alone]
+}
+
 fn main() {
     let few = allocations(10 * busy::CONNECTIONS);
     assert_eq!(allocations(20 * busy::CONNECTIONS), few, "a message allocates");
@@ -73,24 +121,24 @@ fn main() {
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
-    let mut rounds: Vec<[f64; 4]> = (0..ROUNDS)
-        .map(|_| {
-            let [one, two] = [1, 2].map(|engines| taken(engines, MESSAGES));
-            let messages = f64::from(MESSAGES);
-            let ratio = |time: fn(&Taken) -> f64| 2.0 * time(&one) / time(&two);
-            let processor = ratio(|taken| taken.processor);
-            [messages / one.wall, 2.0 * messages / two.wall, ratio(|taken| taken.wall), processor]
-        })
-        .collect();
-    let columns = [
-        "messages/s, one engine",
-        "messages/s, two engines",
-        "throughput of two, that of one is 1",
-        "the same by time on processors",
-    ];
-    for (at, what) in columns.iter().enumerate() {
-        rounds.sort_by(|a, b| a[at].total_cmp(&b[at]));
-        let [least, median, most] = [0, ROUNDS / 2, ROUNDS - 1].map(|round| rounds[round][at]);
-        println!("{what}: median {median:.2}, {least:.2} to {most:.2} in {ROUNDS} rounds");
+    let start = Start { meeting: Barrier::new(2), at: Mutex::new(Instant::now()) };
+    let [one, other] = thread::scope(|scope| {
+        let start = &start;
+        let threads = [0, 1].map(|thread| scope.spawn(move || rates(thread, start)));
+        threads.map(|thread| thread.join().expect("an engine"))
+    });
+    for (by, rate) in
+        [("by the clock", (|of| of.clock) as fn(&Rate) -> f64), ("by time on processors", |of| of.processor)]
+    {
+        let mut rounds: Vec<_> = one.iter().zip(&other).map(|(one, other)| round(one, other, rate)).collect();
+        for (at, what) in
+            ["messages/s, one engine", "messages/s, two engines", "throughput of two, that of one is 1"]
+                .iter()
+                .enumerate()
+        {
+            rounds.sort_by(|a, b| a[at].total_cmp(&b[at]));
+            let [least, median, most] = [0, ROUNDS / 2, ROUNDS - 1].map(|round| rounds[round][at]);
+            println!("{what}, {by}: median {median:.2}, {least:.2} to {most:.2} in {ROUNDS} rounds");
+        }
     }
 }

@@ -44,26 +44,49 @@ fn engine(idle: u32) -> (Many, Vec<Busy>) {
     (engine, busy)
 }
 
-/// So many messages in all, one to each busy connection in each turn. Each is answered, and that is carried to the peer.
+/// An engine, and the peers of those of its connections that are busy.
+pub struct Exchange {
+    engine: Many,
+    busy: Vec<Busy>,
+}
+
+impl Exchange {
+    /// With so many more connections that are idle.
+    pub fn new(idle: u32) -> Self {
+        let (engine, busy) = engine(idle);
+        Self { engine, busy }
+    }
+
+    /// One message to each busy connection. Each is answered, and that is carried to the peer.
+    pub fn turn(&mut self) {
+        for Busy { key, peer } in &mut self.busy {
+            peer.machine.send(NOW, Bytes::from_static(&[0; 64]), None).expect("room for a message");
+            peer.turn();
+            let (_, device, _) = self.engine.get_mut(*key).expect("a connection");
+            carry(&mut peer.device, device);
+        }
+        measured::busy(&mut self.engine);
+        for Busy { key, peer } in &mut self.busy {
+            let (_, device, _) = self.engine.get_mut(*key).expect("a connection");
+            carry(device, &mut peer.device);
+            peer.turn();
+        }
+    }
+
+    /// Answers that came.
+    pub fn answers(&self) -> u64 {
+        self.busy.iter().map(|busy| busy.peer.program.messages).sum()
+    }
+}
+
+/// So many messages in all.
 pub fn messages<const IDLE: u32>(count: u32) -> Work {
-    let (mut engine, mut busy) = engine(IDLE);
+    let mut exchange = Exchange::new(IDLE);
     Box::new(move || {
         for _ in 0..count / CONNECTIONS {
-            for Busy { key, peer } in &mut busy {
-                peer.machine.send(NOW, Bytes::from_static(&[0; 64]), None).expect("room for a message");
-                peer.turn();
-                let (_, device, _) = engine.get_mut(*key).expect("a connection");
-                carry(&mut peer.device, device);
-            }
-            measured::busy(&mut engine);
-            for Busy { key, peer } in &mut busy {
-                let (_, device, _) = engine.get_mut(*key).expect("a connection");
-                carry(device, &mut peer.device);
-                peer.turn();
-            }
+            exchange.turn();
         }
-        let answers: u64 = busy.iter().map(|busy| busy.peer.program.messages).sum();
-        assert_eq!(answers, u64::from(count), "all were answered");
-        Box::new(engine)
+        assert_eq!(exchange.answers(), u64::from(count), "all were answered");
+        Box::new(exchange)
     })
 }
