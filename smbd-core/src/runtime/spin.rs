@@ -5,6 +5,10 @@ use crate::Instant;
 /// Waits after which polling is tried although recent waits were long.
 const EXPLORE_EVERY: u32 = 32;
 
+/// Backends that are looked at in vain before the clock is read and others get the processor. Both may be calls of the system, which take
+/// longer than looks: what comes meanwhile is seen late.
+const LOOKS_OF_TIME: usize = 16;
+
 /// Decides how long to poll before a thread sleeps.
 ///
 /// Polling is useful if a result is likely to come before a sleeping thread would be woken. The average of recent waits
@@ -46,12 +50,13 @@ impl BusyPoll {
         self.expected_nanos = (self.expected_nanos.saturating_mul(3)).saturating_add(nanos) >> 2;
     }
 
-    /// Calls `found` until it returns `true` or the time of polling has passed since `now`. Returns whether it returned `true`; then
-    /// the time that took is added to the average. After each call that was in vain the clock is read (`read`), and `now` is that
-    /// time. `pause` is called before, for example to yield to other threads.
+    /// Calls `found`, which looks at so many `backends`, until it returns `true` or the time of polling has passed since `now`. Returns
+    /// whether it returned `true`; then the time that took is added to the average. After some calls in vain, sixteen if it looks at
+    /// one backend, the clock is read (`read`), and `now` is that time. `pause` is called before, for example to yield to other threads.
     pub fn look(
         &mut self,
         now: &mut Instant,
+        backends: usize,
         read: impl Fn() -> Instant,
         mut pause: impl FnMut(),
         mut found: impl FnMut() -> bool,
@@ -60,9 +65,10 @@ impl BusyPoll {
         if budget.is_zero() {
             return false;
         }
+        let looks = LOOKS_OF_TIME.checked_div(backends).unwrap_or(1).max(1);
         let start = *now;
         loop {
-            let is_found = found();
+            let is_found = (0..looks).any(|_| found());
             let waited = now.saturating_since(start);
             if is_found {
                 self.waited(waited);
@@ -78,8 +84,11 @@ impl BusyPoll {
 
 #[cfg(test)]
 mod tests {
-    use super::{BusyPoll, EXPLORE_EVERY};
+    use core::cell::Cell;
     use core::time::Duration;
+
+    use super::{BusyPoll, EXPLORE_EVERY};
+    use crate::Instant;
 
     fn spin() -> BusyPoll {
         let mut spin = BusyPoll::default();
@@ -110,5 +119,41 @@ mod tests {
         (0..8).for_each(|_| spin.waited(Duration::from_secs(1)));
         (0..8).for_each(|_| spin.waited(Duration::from_micros(15)));
         assert!((0..10).all(|_| spin.budget() == Duration::from_micros(50)));
+    }
+
+    #[test]
+    fn the_clock_is_read_and_others_get_the_processor_once_in_sixteen_backends() {
+        for (backends, looks) in [(0, 1), (1, 16), (2, 8), (5, 3), (16, 1), (100, 1)] {
+            let mut spin = spin();
+            let (mut now, times, pauses) = (Instant::ORIGIN, Cell::new(0), Cell::new(0));
+            let read = || {
+                times.set(times.get() + 1);
+                Instant::from_nanos(times.get() * 10_000)
+            };
+            let looked = Cell::new(0);
+            let found = || {
+                looked.set(looked.get() + 1);
+                false
+            };
+            let is_found = spin.look(&mut now, backends, read, || pauses.set(pauses.get() + 1), found);
+            // 50 us are over when the clock is read for the fifth time; then it looks once more.
+            assert_eq!(
+                (is_found, times.get(), pauses.get(), looked.get()),
+                (false, 5, 5, 6 * looks),
+                "{backends}"
+            );
+            assert_eq!(now, Instant::from_nanos(50_000));
+        }
+    }
+
+    #[test]
+    fn what_is_found_ends_the_looking_at_once() {
+        let (mut spin, mut now, mut looks) = (spin(), Instant::ORIGIN, 0);
+        let found = || {
+            looks += 1;
+            looks == 18
+        };
+        assert!(spin.look(&mut now, 1, || Instant::from_nanos(3000), || {}, found));
+        assert_eq!((looks, now, spin.expected_nanos), (18, Instant::from_nanos(3000), 750));
     }
 }

@@ -272,20 +272,23 @@ fn a_turn_reads_the_clock_once_for_each_16_connections_that_it_drives() {
 }
 
 #[test]
-fn each_look_in_vain_reads_the_clock_and_the_last_reading_is_the_time_of_what_is_driven() {
-    let mut engine = engine();
-    let key = add(&mut engine, false);
-    turns(&mut engine, 1);
-    let times = engine.clock().times;
-    let (before, looks) = (times.get(), device(&engine, key).looks.get());
-    // Seven of a microsecond are in vain.
-    device(&engine, key).ready_at.set(looks + 8);
-    turns(&mut engine, 1);
-    assert_eq!(device(&engine, key).looks.get() - looks, 8);
-    assert_eq!(times.get() - before, 1 + 7);
-    let at = Instant::ORIGIN.saturating_add(Duration::from_micros(7));
-    assert_eq!(engine.now(), at);
-    assert_eq!(engine.get(key).unwrap().0.at, Some(at));
+fn after_sixteen_looks_in_vain_the_clock_is_read_and_that_is_the_time_of_what_is_driven() {
+    for (connections, looks_each) in [(1, 16), (2, 8)] {
+        let mut engine = engine();
+        let keys: Vec<_> = (0..connections).map(|_| add(&mut engine, false)).collect();
+        turns(&mut engine, 1);
+        let times = engine.clock().times;
+        let (before, looks) = (times.get(), device(&engine, keys[0]).looks.get());
+        // Two times sixteen of them are in vain.
+        let ready_at = looks + 2 * looks_each + 5;
+        device(&engine, keys[0]).ready_at.set(ready_at);
+        turns(&mut engine, 1);
+        assert_eq!(device(&engine, keys[0]).looks.get(), ready_at);
+        assert_eq!(times.get() - before, 1 + 2);
+        let at = Instant::ORIGIN.saturating_add(Duration::from_micros(2));
+        assert_eq!(engine.now(), at);
+        assert_eq!(engine.get(keys[0]).unwrap().0.at, Some(at));
+    }
 }
 
 #[test]

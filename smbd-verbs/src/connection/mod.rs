@@ -154,7 +154,7 @@ impl VerbsConnection {
     pub(crate) fn wait_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
         let (clock, mut spin) = (self.clock, self.spin);
         let mut now = clock.now();
-        let found = spin.look(&mut now, || clock.now(), thread::yield_now, || self.is_ready());
+        let found = spin.look(&mut now, 1, || clock.now(), thread::yield_now, || self.is_ready());
         if !found && !self.arm()? {
             wait::sleep(self.as_fd(), clock, until)?;
             spin.waited(clock.now().saturating_since(now));

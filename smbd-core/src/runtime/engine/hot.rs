@@ -16,6 +16,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         let allowed = |slot: &usize| slots.at(*slot).map(|driven| driven.end.busy_poll_micros_max());
         let Some(most) = hot.iter().filter_map(allowed).max() else { return false };
         spin.limit_micros(busy_poll_for.unwrap_or(most));
+        let backends = hot.len();
         let found = || {
             for slot in hot.iter() {
                 if let Some(driven) = slots.at_mut(*slot)
@@ -28,7 +29,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
             }
             !due.is_empty()
         };
-        spin.look(now, || poller.now(), || poller.pause(), found)
+        spin.look(now, backends, || poller.now(), || poller.pause(), found)
     }
 
     /// Arms the backends of all hot connections.

@@ -91,7 +91,7 @@ impl<U: Handler<B, M>, M: Protocol, B: Waitable, P: Poller<B>> Engine<U, M, B, P
         self.poller.clock()
     }
 
-    /// The time of the last [`poll`](Self::poll), as the clock was read in it.
+    /// The time of the last [`poll`](Self::poll), as the clock was read in it: while it looks for completions, after sixteen looks.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
