@@ -98,18 +98,11 @@ fn allocations(messages: u32) -> u64 {
 
 /// The throughput of one engine, of two, and how many times that of one this is: in a round.
 fn round(one: &[Rate; 4], other: &[Rate; 4], rate: fn(&Rate) -> f64) -> [f64; 3] {
-    let [sum_alone, sum_both] = [false, true].map(|are_both| {
-        let of_engine = |rates: &[Rate; 4], engine: usize| -> f64 {
-            let windows = WINDOWS.iter().zip(rates);
-            windows
-                .filter(|(works, _)| works[engine] && works[1 - engine] == are_both)
-                .map(|(_, of)| rate(of))
-                .sum()
-        };
-        of_engine(one, 0) + of_engine(other, 1)
-    });
-    // Two windows each.
-    let [alone, both] = [sum_alone / 2.0, sum_both / 2.0];
+    // As in `WINDOWS`.
+    let [one_alone, one_first, _, one_second] = one.each_ref().map(rate);
+    let [_, other_first, other_alone, other_second] = other.each_ref().map(rate);
+    let alone = (one_alone + other_alone) / 2.0;
+    let both = (one_first + other_first + one_second + other_second) / 2.0;
     [alone, both, both / alone]
 }
 
