@@ -165,14 +165,14 @@ pub fn drive_at<B: Backend, C: Protocol, U: Handler<B, C>>(
 ) -> Result<Option<Instant>, DriveError> {
     // What the backend had to say is heard.
     let mut is_heard = false;
-    for round in 1..=ROUNDS_MAX {
+    for round in 0..ROUNDS_MAX {
         let drained = drain(connection, backend, upper)?;
         backend.ring_doorbell();
         // If it was given nothing to do since, it has no more to say.
         let is_quiet = if is_heard && !drained.has_posted {
             true
         } else {
-            if round.is_multiple_of(ROUNDS_OF_TIME) {
+            if round % ROUNDS_OF_TIME == ROUNDS_OF_TIME - 1 {
                 now = backend.now();
             }
             let taken = take_inputs(connection, backend, upper, now)?;
@@ -288,7 +288,7 @@ fn drain<B: Backend, C: Protocol, U: Handler<B, C>>(
             | Action::Disconnect
             | Action::Register { .. }
             | Action::Deregister { .. }) => {
-                has_posted |= execute(connection, backend, upper, action)?;
+                has_posted |= execute_other(connection, backend, upper, action)?;
             }
         }
     }
@@ -309,4 +309,16 @@ fn execute<B: Backend, C: Protocol, U: Handler<B, C>>(
         }
         None => Ok(false),
     }
+}
+
+/// The same of what is not frequent: in the loop it would take registers from what is.
+#[cold]
+#[inline(never)]
+fn execute_other<B: Backend, C: Protocol, U: Handler<B, C>>(
+    connection: &C,
+    backend: &mut B,
+    upper: &U,
+    action: &Action,
+) -> Result<bool, UnknownBuffer> {
+    execute(connection, backend, upper, action)
 }

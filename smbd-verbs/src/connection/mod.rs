@@ -303,6 +303,7 @@ impl Backend for VerbsConnection {
         }
     }
 
+    #[inline]
     fn ring_doorbell(&mut self) {
         self.ring_chain();
     }

@@ -118,10 +118,17 @@ impl VerbsConnection {
         }
     }
 
-    /// Hands over what is chained.
+    /// Hands over what is chained. Called before every wait, and mostly nothing is.
+    #[inline]
     pub(super) fn ring_chain(&mut self) {
+        if let Some(queue) = self.queues.chain() {
+            self.hand_over(queue);
+        }
+    }
+
+    #[inline(never)]
+    fn hand_over(&mut self, queue: Queue) {
         // Without a queue pair it waits; there is one before anything can be lost.
-        let Some(queue) = self.queues.chain() else { return };
         match self.ring_device(queue) {
             Ok(()) => self.queues.doorbell_rung(),
             Err(refused) => self.queues.doorbell_rung_until(refused.accepted, refused.errno),

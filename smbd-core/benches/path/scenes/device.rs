@@ -96,12 +96,18 @@ impl Device {
         }
     }
 
-    #[inline(never)]
+    #[inline]
     fn ring(&mut self) {
-        match self.queues.chain() {
-            None => return,
-            Some(Queue::Recv) => self.hardware.post_recv(&mut self.chain),
-            Some(Queue::Send) => self.hardware.post_send(&mut self.chain, &self.sends),
+        if let Some(queue) = self.queues.chain() {
+            self.hand_over(queue);
+        }
+    }
+
+    #[inline(never)]
+    fn hand_over(&mut self, queue: Queue) {
+        match queue {
+            Queue::Recv => self.hardware.post_recv(&mut self.chain),
+            Queue::Send => self.hardware.post_send(&mut self.chain, &self.sends),
         }
         self.queues.doorbell_rung();
     }
@@ -200,7 +206,9 @@ impl Backend for Device {
                     let len = u32::try_from(len).expect("the length of a message");
                     return Some(Input::Received { id, head, len, invalidated });
                 }
-                None => return self.link.poll_connected().or_else(|| self.link.poll_end()),
+                // As that of `smbd-verbs`, it looks at its link when there is news of it.
+                None if self.link.has_news() => return self.link.poll_end(),
+                None => return None,
             }
         }
     }
