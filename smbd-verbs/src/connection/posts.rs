@@ -46,6 +46,7 @@ impl VerbsConnection {
     ) {
         let (raw, slot) = (WrId::from(id).to_raw(), id.slot());
         let len = head.as_bytes().len() + body.as_ref().map_or(0, Payload::len);
+        let is_last = signal;
         let signal = signal || self.needs_signal(len);
         let flags = SendFlags { signal, solicit, fence: false, invalidate: invalidate.map(|token| token.0) };
         self.post(Request::Send { id, signal }, |open| {
@@ -63,6 +64,11 @@ impl VerbsConnection {
             };
             Ok(chained?)
         });
+        // An answer does not wait for what is decided behind it. Signalled is the last that leaves for now; beside others the doorbell is one
+        // for all.
+        if is_last && self.queues.queue(Queue::Send).used() == 1 {
+            self.ring_chain();
+        }
     }
 
     pub(super) fn post_rdma(

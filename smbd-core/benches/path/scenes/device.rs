@@ -159,6 +159,10 @@ impl Backend for Device {
                 }
                 let chained = Chained::Send { id, is_signalled: signal, len, invalidate };
                 self.post(Request::Send { id, signal }, chained);
+                // As that of `smbd-verbs`: one that is alone does not wait for what is decided behind it.
+                if signal && self.queues.queue(Queue::Send).used() == 1 {
+                    self.ring();
+                }
             }
             BackendOp::PostRdma { id, signal, .. } => {
                 let chained = Chained::Rdma { id: id.into(), is_signalled: signal };

@@ -7,6 +7,7 @@ mod bulk;
 mod calls;
 pub(crate) mod client;
 pub(crate) mod crashes;
+mod doorbells;
 mod ends;
 mod invalidation;
 mod many;
@@ -55,6 +56,11 @@ pub(crate) const CASES: &[Case] = &[
         "ours::messages_of_linux",
         "message sizes at every edge, Linux' parameters",
         messages::linux::<Connection>,
+    ),
+    case(
+        "ours::doorbells",
+        "a message that is alone goes at once, of several the doorbell is rung once",
+        doorbells::alone,
     ),
     case(
         "ours::rdma_through_descriptors",
