@@ -11,7 +11,7 @@ use smbd_core::error::DisconnectReason;
 use smbd_core::runtime::Waitable;
 use smbd_core::{Budget, BufferDescriptorV1, Head, Input, Instant, Limits, RecvId, RegId, Token};
 
-use super::hardware::{Batch, Chained, Completion, Hardware, Message, Slab};
+use super::hardware::{BATCH, Batch, Chained, Completion, Hardware, Message, Slab};
 
 pub const NOW: Instant = Instant::ORIGIN;
 const LIMITS: Limits = Limits {
@@ -30,6 +30,8 @@ pub struct Device {
     link: TransportReports,
     chain: Vec<Chained>,
     polled: Batch,
+    /// The queue was empty behind the batch that was taken last.
+    is_short: bool,
     reports: VecDeque<Report>,
     /// How long what lies in each receive buffer is.
     held: Vec<usize>,
@@ -52,7 +54,8 @@ impl Device {
             queues: WorkQueues::new(budget),
             link: TransportReports::default(),
             chain: Vec::with_capacity(1024),
-            polled: Batch::with_capacity(16),
+            polled: Batch::with_capacity(BATCH),
+            is_short: false,
             reports: VecDeque::with_capacity(16),
             held: vec![0; slots],
             receives: Slab::new(budget.recv_slots, budget.recv_buffer_len),
@@ -123,9 +126,18 @@ impl Device {
     /// The next work request that is back: of those that were taken at once, or of those that there are.
     fn completion(&mut self) -> Option<Completion> {
         if self.polled.is_empty() {
-            self.hardware.poll(&mut self.polled);
+            // Behind a batch that was not full the queue was empty: that is said once, without another look, as by that of `smbd-verbs`.
+            if mem::take(&mut self.is_short) {
+                return None;
+            }
+            self.look();
         }
         self.polled.pop_front()
+    }
+
+    fn look(&mut self) {
+        self.hardware.poll(&mut self.polled);
+        self.is_short = (1..BATCH).contains(&self.polled.len());
     }
 }
 
@@ -227,7 +239,7 @@ impl Waitable for Device {
 
     fn is_ready(&mut self) -> bool {
         if self.polled.is_empty() {
-            self.hardware.poll(&mut self.polled);
+            self.look();
         }
         !self.reports.is_empty() || !self.polled.is_empty()
     }

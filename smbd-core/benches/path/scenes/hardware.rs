@@ -56,7 +56,7 @@ pub enum Completion {
 }
 
 /// Most completions that are taken at once, as by `smbd-verbs`.
-const BATCH: usize = 16;
+pub const BATCH: usize = 16;
 
 /// Completions that were taken and not looked at yet.
 pub type Batch = VecDeque<Completion>;
