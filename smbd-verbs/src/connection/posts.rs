@@ -46,7 +46,7 @@ impl VerbsConnection {
     ) {
         let (raw, slot) = (WrId::from(id).to_raw(), id.slot());
         let len = head.as_bytes().len() + body.as_ref().map_or(0, Payload::len);
-        let is_last = signal;
+        let may_be_last = signal;
         let signal = signal || self.needs_signal(len);
         let flags = SendFlags { signal, solicit, fence: false, invalidate: invalidate.map(|token| token.0) };
         self.post(Request::Send { id, signal }, |open| {
@@ -64,9 +64,9 @@ impl VerbsConnection {
             };
             Ok(chained?)
         });
-        // An answer does not wait for what is decided behind it. Signalled is the last that leaves for now; beside others the doorbell is one
-        // for all.
-        if is_last && self.queues.queue(Queue::Send).used() == 1 {
+        // An answer does not wait for what is decided behind it. The core has the last that leaves for now signalled; beside others the
+        // doorbell is one for all.
+        if may_be_last && self.queues.queue(Queue::Send).used() == 1 {
             self.ring_chain();
         }
     }

@@ -77,6 +77,11 @@ impl Side {
         }
     }
 
+    /// Drives it until so many messages are sent, and have come back.
+    fn answered(&mut self, messages: u32) -> Result<(), Failure> {
+        self.until("answered", |program| (program.sent, program.received) == (messages, messages))
+    }
+
     /// Commands messages, and posts them; how many sends the device has got with the post of each, before its doorbell is rung.
     fn post(&mut self, messages: u32) -> Result<Vec<u64>, Failure> {
         for _ in 0..messages {
@@ -117,12 +122,12 @@ pub(super) fn alone(context: &Context) -> Outcome {
     while side.post(1)? != [1] {
         tries += 1;
         holds(tries < TRIES, || format!("none of {tries} messages was handed over with its post"))?;
-        side.until("answered", |program| program.sent == tries && program.received == tries)?;
+        side.answered(tries)?;
     }
     let sent = tries + 1;
-    side.until("answered", |program| program.sent == sent && program.received == sent)?;
+    side.answered(sent)?;
     same("two messages, handed over with the post of each", side.post(2)?, vec![0, 0])?;
-    side.until("answered", |program| program.sent == sent + 2 && program.received == sent + 2)?;
+    side.answered(sent + 2)?;
     side.connection.close(side.end.now(), Close::Abort);
     side.until("drained", |program| program.drained)?;
     serving.ended(PATIENCE)?;
