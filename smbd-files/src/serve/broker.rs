@@ -21,7 +21,7 @@ const CLOSE_WITHIN: u32 = 1000;
 pub struct BrokerLink {
     connection: Connection,
     outbox: VecDeque<Order>,
-    /// Bytes of orders that the broker has not been given.
+    /// Bytes of memory of orders that the broker has not been given.
     waiting: usize,
     /// Slots that were taken for the first order.
     areas: Option<Vec<Area>>,
@@ -39,7 +39,7 @@ impl BrokerLink {
     /// Gives the broker what waits; ready when it has been given everything.
     fn poll_orders(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
         while let Some(order) = self.outbox.front() {
-            let len = len(order);
+            let held = order.held();
             match order {
                 Order::Send { .. } if !self.connection.has_room() => return Poll::Pending,
                 Order::Fetch { .. } | Order::Deliver { .. } if !self.connection.has_transfer() => {
@@ -48,13 +48,13 @@ impl BrokerLink {
                 Order::Send { .. } => {}
                 Order::Fetch { .. } | Order::Deliver { .. } => {
                     if self.areas.is_none() {
-                        let areas = ready!(self.connection.slots().poll_take(cx, len as u64));
+                        let areas = ready!(self.connection.slots().poll_take(cx, order.moved()));
                         self.areas = Some(areas.map_err(Lost::because)?);
                     }
                 }
             }
             let Some(order) = self.outbox.pop_front() else { break };
-            self.waiting = self.waiting.saturating_sub(len);
+            self.waiting = self.waiting.saturating_sub(held);
             self.give(order).map_err(Lost::because)?;
         }
         self.connection.poll_flush(cx).map_err(Lost::because)
@@ -96,22 +96,13 @@ impl BrokerLink {
     }
 }
 
-/// Bytes that an order keeps, or moves.
-fn len(order: &Order) -> usize {
-    match order {
-        Order::Send { message, .. } => message.bytes().len(),
-        Order::Fetch { len, .. } => *len as usize,
-        Order::Deliver { data, .. } => data.len(),
-    }
-}
-
 impl Link for BrokerLink {
     fn transport(&self) -> Transport {
         Transport::Rdma { send_max: self.connection.newcomer().max_send_size }
     }
 
     fn order(&mut self, order: Order) {
-        self.waiting = self.waiting.saturating_add(len(&order));
+        self.waiting = self.waiting.saturating_add(order.held());
         self.outbox.push_back(order);
     }
 

@@ -208,6 +208,10 @@ impl Group {
                 (Action::RdmaWrite { id, buffers, len }, Some(member)) => {
                     let mut data = self.data.remove(&id).unwrap_or_default();
                     data.truncate(len as usize);
+                    if data.capacity() / 2 > data.len() {
+                        // It may wait for long. Not shrunk in place: see `ReadBuffer::truncate`.
+                        data = data.as_slice().into();
+                    }
                     add(&mut member.counts.rdma_out, data.len());
                     member.link.order(Order::Deliver { id, data, buffers });
                 }

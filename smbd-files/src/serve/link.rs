@@ -53,6 +53,29 @@ pub enum Order {
     },
 }
 
+impl Order {
+    /// Bytes of memory that it holds, or will: what it counts for while it waits.
+    pub(super) const fn held(&self) -> usize {
+        /// Its place in the queue, the buffers that it names, and what an allocator adds.
+        const BESIDES: usize = 128;
+        let held = match self {
+            Self::Send { message, .. } => message.held(),
+            Self::Fetch { len, .. } => *len as usize,
+            Self::Deliver { data, .. } => data.capacity(),
+        };
+        held.saturating_add(BESIDES)
+    }
+
+    /// Bytes that it moves by RDMA.
+    pub(super) const fn moved(&self) -> u64 {
+        match self {
+            Self::Send { .. } => 0,
+            Self::Fetch { len, .. } => *len as u64,
+            Self::Deliver { data, .. } => data.len() as u64,
+        }
+    }
+}
+
 /// A connection to a client. All methods return at once; those that return `Pending` wake the task of `cx` later.
 pub trait Link: Send {
     /// What the server has to know of it.

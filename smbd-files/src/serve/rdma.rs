@@ -38,7 +38,7 @@ pub struct RdmaLink {
     sender: Sender,
     receiver: Receiver,
     outbox: VecDeque<Order>,
-    /// Bytes of orders that the connection has not taken.
+    /// Bytes of memory of orders that the connection has not taken.
     waiting: usize,
     /// The order that the connection is about to take.
     queueing: Option<(usize, Boxed<Result<Queued, Failure>>)>,
@@ -97,9 +97,9 @@ impl RdmaLink {
     /// Gives the connection what waits; ready when it has taken everything.
     fn poll_orders(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
         loop {
-            if let Some((len, queueing)) = &mut self.queueing {
+            if let Some((held, queueing)) = &mut self.queueing {
                 let queued = ready!(queueing.as_mut().poll(cx));
-                self.waiting = self.waiting.saturating_sub(*len);
+                self.waiting = self.waiting.saturating_sub(*held);
                 self.queueing = None;
                 match queued.map_err(why)? {
                     Queued::Message => {}
@@ -111,9 +111,9 @@ impl RdmaLink {
                 return Poll::Pending;
             }
             let Some(order) = self.outbox.pop_front() else { return Poll::Ready(Ok(())) };
-            let len = len(&order);
+            let held = order.held();
             let queueing = self.queue(order);
-            self.queueing = Some((len, queueing));
+            self.queueing = Some((held, queueing));
         }
     }
 
@@ -192,15 +192,6 @@ impl RdmaLink {
     }
 }
 
-/// Bytes that an order keeps.
-fn len(order: &Order) -> usize {
-    match order {
-        Order::Send { message, .. } => message.bytes().len(),
-        Order::Fetch { len, .. } => *len as usize,
-        Order::Deliver { data, .. } => data.len(),
-    }
-}
-
 /// The end of a connection in the words of who looks after the server.
 fn why(failure: Failure) -> Lost {
     match failure {
@@ -218,7 +209,7 @@ impl Link for RdmaLink {
     }
 
     fn order(&mut self, order: Order) {
-        self.waiting = self.waiting.saturating_add(len(&order));
+        self.waiting = self.waiting.saturating_add(order.held());
         self.outbox.push_back(order);
     }
 

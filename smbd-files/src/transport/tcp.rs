@@ -24,8 +24,10 @@ const RECEIVE_MAX: u32 = 2 << 20;
 pub(crate) const CLOSED: &str = "the other side has closed the connection";
 /// Bytes of a message for which memory is taken before any of them has come.
 const STEP: usize = 64 << 10;
-/// Bytes that may wait to be sent before no more should be given.
+/// Bytes of memory that may wait to be sent before no more should be given.
 const WAITING_MAX: usize = 1 << 20;
+/// Bytes that a message takes besides its vector: its place in the queue, what counts its owners, and what an allocator adds to both.
+const OF_MESSAGE: usize = 128;
 
 /// What is wrong with a stream from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -65,9 +67,19 @@ pub struct Tcp<S = TcpStream> {
     message: BytesMut,
     filled: usize,
     expected: Option<usize>,
-    outbox: VecDeque<Bytes>,
+    outbox: VecDeque<Waiting>,
+    /// Bytes of memory that `outbox` holds, less those that were sent.
     waiting: usize,
     lost: Option<Lost>,
+}
+
+/// A message, or its header, that waits to be sent.
+#[derive(Debug)]
+struct Waiting {
+    /// What is left to be sent.
+    bytes: Bytes,
+    /// Bytes of memory that are held until all is sent, besides those that are sent.
+    besides: usize,
 }
 
 impl Tcp<TcpStream> {
@@ -108,10 +120,9 @@ impl<S> Tcp<S> {
 
     /// Sends the bytes of a vector from `start` on, without copying them.
     pub(crate) fn send_owned(&mut self, mut message: Vec<u8>, start: usize) {
-        let len = message.len().saturating_sub(start);
+        let (len, held) = (message.len().saturating_sub(start), message.capacity());
         // Nobody sends more than the limits say.
         let header = u32::try_from(len).unwrap_or(LENGTH_MAX).to_be_bytes();
-        self.waiting = self.waiting.saturating_add(len).saturating_add(HEADER);
         let front = start.checked_sub(HEADER).and_then(|at| message.get_mut(at..start));
         let start = match front {
             Some(front) => {
@@ -119,13 +130,21 @@ impl<S> Tcp<S> {
                 start.saturating_sub(HEADER)
             }
             None => {
-                self.outbox.push_back(Bytes::copy_from_slice(&header));
+                self.queue(Bytes::copy_from_slice(&header), HEADER);
                 start
             }
         };
         let mut message = Bytes::from(message);
         message.advance(start.min(message.len()));
-        self.outbox.push_back(message);
+        self.queue(message, held);
+    }
+
+    /// Puts bytes behind all others, which hold so many bytes of memory.
+    fn queue(&mut self, bytes: Bytes, held: usize) {
+        let held = held.saturating_add(OF_MESSAGE);
+        self.waiting = self.waiting.saturating_add(held);
+        let besides = held.saturating_sub(bytes.len());
+        self.outbox.push_back(Waiting { bytes, besides });
     }
 }
 
@@ -170,15 +189,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Tcp<S> {
     /// Writes what waits; ready when nothing waits.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
         while let Some(first) = self.outbox.front_mut() {
-            if first.is_empty() {
+            if first.bytes.is_empty() {
+                self.waiting = self.waiting.saturating_sub(first.besides);
                 self.outbox.pop_front();
                 continue;
             }
-            let sent = ready!(Pin::new(&mut self.stream).poll_write(cx, first)).map_err(Lost::because)?;
+            let sent =
+                ready!(Pin::new(&mut self.stream).poll_write(cx, &first.bytes)).map_err(Lost::because)?;
             if sent == 0 {
                 return Poll::Ready(Err(Lost::because("the connection takes no more bytes")));
             }
-            first.advance(sent);
+            first.bytes.advance(sent);
             self.waiting = self.waiting.saturating_sub(sent);
         }
         Pin::new(&mut self.stream).poll_flush(cx).map_err(Lost::because)
@@ -236,8 +257,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport for Tcp<S> {
         for part in message {
             framed.extend_from_slice(part);
         }
-        self.waiting = self.waiting.saturating_add(framed.len());
-        self.outbox.push_back(framed.freeze());
+        let held = framed.capacity();
+        self.queue(framed.freeze(), held);
     }
 
     fn register(&mut self, _: RegistrationId, Part { memory: NoRdma(never), .. }: Part<NoRdma>) {

@@ -107,6 +107,12 @@ impl Outgoing {
         self.bytes.get(self.start..).unwrap_or_default()
     }
 
+    /// Bytes of memory that it holds: those of its vector, used or not.
+    #[must_use]
+    pub const fn held(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// The vector that has them, and where in it they begin.
     #[must_use]
     pub fn into_parts(self) -> (Vec<u8>, usize) {
@@ -123,43 +129,55 @@ impl core::fmt::Debug for Outgoing {
 /// Room in front of every answer: for the header of an encrypted message.
 pub(super) const FRONT: usize = transform::LEN;
 
-/// Where the data of a READ go: the answer itself, so that they are not copied.
+/// Where the data of a READ go: the answer itself, so that they are not copied. It has no memory until [`Self::space`] is called.
 #[derive(PartialEq, Eq)]
 pub struct ReadBuffer {
     bytes: Vec<u8>,
     front: usize,
+    /// Bytes of data.
+    len: usize,
 }
 
 impl ReadBuffer {
     /// For an answer whose data begin so many bytes behind its front.
-    pub(super) fn new(data_offset: usize, len: u32) -> Self {
-        let front = FRONT.saturating_add(data_offset);
-        Self { bytes: alloc::vec![0; front.saturating_add(len as usize)], front }
+    pub(super) const fn new(data_offset: usize, len: u32) -> Self {
+        Self { bytes: Vec::new(), front: FRONT.saturating_add(data_offset), len: len as usize }
     }
 
-    /// What is to be filled. Its length is that of the READ.
+    /// What is to be filled. Its length is that of the READ, or what [`Self::truncate`] left of it.
     pub fn space(&mut self) -> &mut [u8] {
+        if self.bytes.is_empty() {
+            self.bytes = alloc::vec![0; self.front.saturating_add(self.len)];
+        }
         self.bytes.get_mut(self.front..).unwrap_or_default()
     }
 
-    /// Says that only the first `len` bytes are data.
+    /// Says that only the first `len` bytes are data. Before [`Self::space`], the rest takes no memory. After it, memory is given back if
+    /// more than half of it is not used.
     pub fn truncate(&mut self, len: usize) {
-        self.bytes.truncate(self.front.saturating_add(len));
+        self.len = self.len.min(len);
+        self.bytes.truncate(self.front.saturating_add(self.len));
+        if self.bytes.capacity() / 2 > self.bytes.len() {
+            // Not shrunk in place: allocators leave a gap then that the next READ does not fit in.
+            self.bytes = self.bytes.as_slice().into();
+        }
     }
 
     /// How many bytes are data.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.bytes.len().saturating_sub(self.front)
+    pub const fn len(&self) -> usize {
+        self.len
     }
 
     /// Whether there are none.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
-    pub(super) fn into_bytes(self) -> Vec<u8> {
+    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+        // Data that nobody has written are zeros.
+        self.space();
         self.bytes
     }
 }
