@@ -17,6 +17,9 @@ use crate::broker::{ConnectionId, Peer};
 const LINGER: Duration = Duration::from_secs(5);
 /// Steps that are made before others have their turn.
 const TURN: usize = 64;
+/// Packets that are read before a connection goes to another owner: more than a socket holds, so a former owner that goes on writing
+/// does not keep it.
+const DRAIN_MAX: usize = 1 << 16;
 
 /// Serves an established connection to its end. Returns `false` if there are too many; then it is dropped.
 pub async fn serve<S, B>(hub: Hub<S>, connection: Connection<B>, address: String) -> bool
@@ -40,6 +43,7 @@ where
         over: end_of(sender.clone()),
         transport: Transport::new(sender.clone()),
         lines: Lines::new(),
+        draining: None,
         phase: Phase::Open,
         hub,
         id,
@@ -58,6 +62,8 @@ struct Task<S: System, B: PollReady> {
     receiver: Receiver<B>,
     transport: Transport<B>,
     lines: Lines<S::Socket>,
+    /// All that is in the owner's socket is being read, this many packets at most. Orders wait.
+    draining: Option<usize>,
     phase: Phase,
     /// When the time for SESSION_SETUP is over.
     setup: Option<Boxed<()>>,
@@ -89,6 +95,7 @@ where
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         for _ in 0..TURN {
             let mut has_moved = self.take_orders(cx);
+            has_moved |= self.drain(cx);
             has_moved |= self.move_transport(cx);
             has_moved |= self.move_lines(cx);
             has_moved |= self.take_message(cx);
@@ -105,23 +112,21 @@ where
 
     fn take_orders(&mut self, cx: &mut Context<'_>) -> bool {
         let mut has_moved = false;
-        while let Some(order) = self.hub.next_of(self.id, cx) {
+        while self.draining.is_none()
+            && let Some(order) = self.hub.next_of(self.id, cx)
+        {
             has_moved = true;
-            self.take(order, cx);
+            self.take(order);
         }
         has_moved
     }
 
-    fn take(&mut self, order: Order<S>, cx: &mut Context<'_>) {
+    fn take(&mut self, order: Order<S>) {
         match order {
             Order::Socket(socket) => self.lines.open(socket),
             Order::ToSocket(packet) => self.lines.send(packet),
             Order::CloseSocket => self.lines.close(),
-            Order::Drain => {
-                while self.read(cx) {}
-                let id = self.id;
-                self.hub.tell(|broker| broker.drained(id));
-            }
+            Order::Drain => self.draining = Some(DRAIN_MAX),
             Order::Transport(order) => self.transport.order(order),
             Order::Disconnect { within } => {
                 if matches!(self.phase, Phase::Open) {
@@ -130,6 +135,22 @@ where
                 }
             }
         }
+    }
+
+    /// Reads what is left in the socket of the owner. Whether there was something, or it is all.
+    fn drain(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(most) = self.draining else { return false };
+        for left in (0..most).rev() {
+            match self.read(cx) {
+                Some(true) => self.draining = Some(left),
+                Some(false) => break,
+                None => return false,
+            }
+        }
+        self.draining = None;
+        let id = self.id;
+        self.hub.tell(|broker| broker.drained(id));
+        true
     }
 
     fn move_transport(&mut self, cx: &mut Context<'_>) -> bool {
@@ -148,18 +169,20 @@ where
     fn move_lines(&mut self, cx: &mut Context<'_>) -> bool {
         self.lines.poll_send(cx);
         // Whoever does not read is not listened to.
-        matches!(self.phase, Phase::Open) && self.lines.is_flushed() && self.read(cx)
+        matches!(self.phase, Phase::Open) && self.lines.is_flushed() && self.read(cx) == Some(true)
     }
 
-    /// Takes a packet of the owner, or the end of its socket. Whether there was something.
-    fn read(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Takes a packet of the owner, or the end of its socket. Whether there was something; None if the task has to be polled again to
+    /// know it.
+    fn read(&mut self, cx: &mut Context<'_>) -> Option<bool> {
         let id = self.id;
         match self.lines.read(cx) {
             Read::Packet(packet) => self.hub.tell(|broker| broker.packet(id, packet)),
             Read::Closed => self.hub.tell(|broker| broker.socket_closed(id)),
-            Read::Nothing => return false,
+            Read::Nothing => return Some(false),
+            Read::Later => return None,
         }
-        true
+        Some(true)
     }
 
     /// Takes a message of the client, if it is wanted and the owner has got all others.
@@ -219,6 +242,8 @@ where
         let Phase::Over(why) = &mut self.phase else { return Poll::Pending };
         let (id, why) = (self.id, std::mem::take(why));
         self.hub.tell(|broker| broker.ended(id, why));
+        // Nobody waits for what a former owner has written.
+        self.draining = None;
         self.take_orders(cx);
         Poll::Ready(())
     }

@@ -3,6 +3,8 @@
 use std::io;
 use std::task::{Context, Poll};
 
+use tokio::task::coop::has_budget_remaining;
+
 use crate::socket::{Outbox, PacketBuffer, PacketSocket};
 use crate::wire::Packet;
 
@@ -29,6 +31,9 @@ pub(super) enum Read<'a> {
     Closed,
     /// Nothing now.
     Nothing,
+    /// The runtime lets others have their turn (tokio's cooperative budget): whether there is anything shows when the task is polled
+    /// again, which is at once.
+    Later,
 }
 
 impl<K: PacketSocket> Lines<K> {
@@ -86,7 +91,8 @@ impl<K: PacketSocket> Lines<K> {
                 self.current = None;
                 Read::Closed
             }
-            Poll::Pending => Read::Nothing,
+            Poll::Pending if has_budget_remaining() => Read::Nothing,
+            Poll::Pending => Read::Later,
         }
     }
 }
@@ -102,5 +108,42 @@ impl<K: PacketSocket> Line<K> {
             }
         }
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+    use crate::socket::{UnixPackets, pair};
+    use crate::wire::{Age, Event};
+
+    /// More than the 128 that tokio lets a task take in a turn, and fewer than a socket holds.
+    const PACKETS: usize = 200;
+
+    #[tokio::test]
+    async fn a_socket_has_nothing_only_when_all_that_was_written_was_read() {
+        let (own, theirs) = pair().unwrap();
+        let (own, mut theirs) = (UnixPackets::new(own).unwrap(), UnixPackets::new(theirs).unwrap());
+        let mut packet = Packet::new();
+        Event::Received { age: Age::New, remaining: 0, bytes: b"some" }.write(&mut packet);
+        for _ in 0..PACKETS {
+            poll_fn(|cx| theirs.poll_send(cx, packet.bytes(), None)).await.unwrap();
+        }
+        let mut lines = Lines::new();
+        lines.open(own);
+        let mut read = 0;
+        let all = poll_fn(|cx| {
+            loop {
+                match lines.read(cx) {
+                    Read::Packet(_) => read += 1,
+                    Read::Closed => panic!("it is open"),
+                    Read::Nothing => return Poll::Ready(read),
+                    Read::Later => return Poll::Pending,
+                }
+            }
+        });
+        assert_eq!(all.await, PACKETS);
     }
 }
