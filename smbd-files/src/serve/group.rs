@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::carry::carry_out;
-use super::clock::now;
+use super::clock::{Clock, now};
 use super::host::{Host, Told};
 use super::known::Known;
 use super::link::{Event, Order};
@@ -37,10 +37,12 @@ pub(super) fn admit(
     }
     let (tell, told) = unbounded_channel();
     let number = host.enter(tell);
-    let client = Client::new(Arc::clone(host.server()), newcomer.link.transport(), now(), seed);
+    let clock = Clock::new();
+    let client = Client::new(Arc::clone(host.server()), newcomer.link.transport(), clock.now(), seed);
     let mut group = Group {
         host: Arc::clone(host),
         number,
+        clock,
         client,
         members: BTreeMap::new(),
         joining,
@@ -59,6 +61,7 @@ pub(super) fn admit(
 struct Group {
     host: Arc<Host>,
     number: ConnectionId,
+    clock: Clock,
     client: Client,
     members: BTreeMap<LinkId, Member>,
     /// Other connections of the client.
@@ -190,7 +193,7 @@ impl Group {
             First::Message(message) => Event::Message(message),
             First::Past(request) => Event::PastRequest(request),
         };
-        self.on_event(now(), on, event);
+        self.on_event(self.clock.now(), on, event);
     }
 
     /// Does all that the server wants done.
@@ -218,7 +221,7 @@ impl Group {
                 (Action::Transform { id, len }, _) => {
                     let data = self.data.get_mut(&id).and_then(|data| data.get_mut(..len as usize));
                     // Without its data a request fails.
-                    let _ = self.client.transform(now(), id, &mut [data.unwrap_or_default()]);
+                    let _ = self.client.transform(self.clock.now(), id, &mut [data.unwrap_or_default()]);
                 }
                 (Action::File { id, operation }, _) => self.start(id, operation),
                 (Action::Cancel(id), _) => self.cancel(id),
@@ -276,14 +279,11 @@ impl Group {
 
     /// Waits until something has happened.
     async fn wait(&mut self, wants_messages: bool) -> Happened {
-        let until = self.client.deadline();
+        let left = self.client.deadline().map(|until| self.clock.until(until));
         let mut time = pin!(async move {
-            match until {
-                Some(until) => {
-                    // Units of 100 ns.
-                    let left = until.saturating_sub(now()).saturating_mul(100);
-                    sleep(Duration::from_nanos(left).saturating_add(Duration::from_millis(1))).await;
-                }
+            match left {
+                // The timer counts in milliseconds.
+                Some(left) => sleep(left.saturating_add(Duration::from_millis(1))).await,
                 None => std::future::pending().await,
             }
         });
@@ -324,7 +324,7 @@ impl Group {
     }
 
     fn on(&mut self, happened: Happened) {
-        let now = now();
+        let now = self.clock.now();
         match happened {
             Happened::Link(on, event) => self.on_event(now, on, event),
             Happened::Lost(on, why) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use smbd_smb2::security::{Credentials, NtHash};
 use smbd_smb2::server::{
-    Done, Handle, OpenParameters, Operation, OperationId, Params, Server, Share, SharePath,
+    Done, Handle, OpenParameters, Operation, OperationId, Params, Reason, Server, Share, SharePath,
 };
 use smbd_smb2::wire::{
     AccessMask, CreateDisposition, CreateOptions, FileAttributes, Guid, LockElement, LockFlags, NtStatus,
@@ -15,6 +15,7 @@ use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::carry::carry_out;
 use super::client::serve;
@@ -200,4 +201,15 @@ fn a_session_that_is_replaced_is_told_to_all_others() {
     two.rig.host.replaced(two.numbers[0], 9, "tester");
     assert!(two.next(0).is_none());
     assert!(matches!(two.next(1), Some(Told::Replaced { session_id: 9, .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_log_in_is_ended_by_the_monotonic_clock() {
+    let (rig, began) = (Rig::new("clock"), Instant::now());
+    let (_remote, served) = rig.remote();
+    // The time of the day stands still, as good as: nobody waits for it.
+    assert_eq!(served.await.unwrap().why, Reason::SetupTimeout.to_string());
+    let limit = Duration::from_nanos(rig.host.server().params().setup_timeout * 100);
+    let took = began.elapsed();
+    assert!((limit..limit + Duration::from_secs(1)).contains(&took), "{took:?}");
 }

@@ -10,9 +10,7 @@ use smbd_files::transport::Tcp;
 use smbd_files::{Remote, Settings};
 use smbd_smb2::security::Credentials;
 use smbd_smb2::server::{Params, Server, Share};
-use smbd_smb2::wire::{
-    Command, CreateResponse, Guid, Header, MessageId, ReadRequest, Target, write_element,
-};
+use smbd_smb2::wire::{Command, CreateResponse, Guid, Header, MessageId, ReadRequest, Target, write_element};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::watch;
 use tokio::time::timeout;

@@ -30,6 +30,8 @@ pub struct Client {
 
 impl Client {
     /// A client with one connection, [`LinkId::FIRST`], of which nothing has been received. `now` is a FILETIME: 100 ns since 1601, UTC.
+    /// From then on it goes by a monotonic clock, here and in all other methods: timers go by it, and setting the time of the day ends
+    /// nobody. NEGOTIATE tells it as SystemTime.
     /// `seed` is from a source fit for keys, and another one for each client.
     #[must_use]
     pub fn new(server: Arc<Server>, transport: Transport, now: u64, seed: [u8; 32]) -> Self {
