@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use smbd_smb2::server::{Action, Client, ConnectionId, LinkId, Operation, OperationId};
 use smbd_smb2::wire::Guid;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::carry::carry_out;
 use super::clock::{Clock, now};
-use super::host::{Host, Told};
+use super::host::{Host, REPLACED_MAX, Replaced, Told};
 use super::known::Known;
 use super::link::{Event, Order};
 use super::member::{End, First, Member, Newcomer, add};
@@ -36,7 +36,8 @@ pub(super) fn admit(
         return;
     }
     let (tell, told) = unbounded_channel();
-    let number = host.enter(tell);
+    let (tell_replaced, replaced) = mpsc::channel(REPLACED_MAX);
+    let number = host.enter(tell, tell_replaced);
     let clock = Clock::new();
     let client = Client::new(Arc::clone(host.server()), newcomer.link.transport(), clock.now(), seed);
     let mut group = Group {
@@ -48,6 +49,7 @@ pub(super) fn admit(
         joining,
         turned_away: Vec::new(),
         told,
+        replaced,
         data: BTreeMap::new(),
         running: BTreeSet::new(),
         cancelled: BTreeSet::new(),
@@ -65,10 +67,11 @@ struct Group {
     client: Client,
     members: BTreeMap<LinkId, Member>,
     /// Other connections of the client.
-    joining: UnboundedReceiver<Newcomer>,
+    joining: mpsc::Receiver<Newcomer>,
     /// Those that came when the last of the others had ended.
     turned_away: Vec<Newcomer>,
     told: UnboundedReceiver<Told>,
+    replaced: mpsc::Receiver<Replaced>,
     /// What was fetched for an operation, or read by it.
     data: BTreeMap<OperationId, Vec<u8>>,
     /// Operations that a thread carries out.
@@ -85,6 +88,8 @@ enum Happened {
     Link(LinkId, Event),
     Lost(LinkId, String),
     Told(Told),
+    /// None: too many have waited.
+    Replaced(Option<Replaced>),
     Joined(Newcomer),
     Time,
 }
@@ -167,7 +172,6 @@ impl Group {
         while !self.running.is_empty() {
             match self.told.recv().await {
                 Some(Told::Done(id, ..) | Told::Waits(id)) => drop(self.running.remove(&id)),
-                Some(Told::Replaced { .. }) => {}
                 None => break,
             }
         }
@@ -291,6 +295,9 @@ impl Group {
             if let Poll::Ready(Some(told)) = self.told.poll_recv(cx) {
                 return Poll::Ready(Happened::Told(told));
             }
+            if let Poll::Ready(replaced) = self.replaced.poll_recv(cx) {
+                return Poll::Ready(Happened::Replaced(replaced));
+            }
             if wants_messages && let Poll::Ready(Some(newcomer)) = self.joining.poll_recv(cx) {
                 return Poll::Ready(Happened::Joined(newcomer));
             }
@@ -327,11 +334,15 @@ impl Group {
         let now = self.clock.now();
         match happened {
             Happened::Link(on, event) => self.on_event(now, on, event),
-            Happened::Lost(on, why) => {
-                if let Some(member) = self.members.get_mut(&on) {
-                    member.why = Some(why);
+            Happened::Lost(on, why) => self.lose(on, why),
+            Happened::Replaced(Some(Replaced { session_id, user })) => {
+                self.client.end_session(now, session_id, &user);
+            }
+            Happened::Replaced(None) => {
+                let why = format!("more than {REPLACED_MAX} sessions were replaced and not looked at");
+                for on in self.members.keys().copied().collect::<Vec<_>>() {
+                    self.lose(on, why.clone());
                 }
-                self.client.closed(on);
             }
             Happened::Told(told) => self.on_told(now, told),
             Happened::Joined(newcomer) => match self.client.join(newcomer.link.transport(), now) {
@@ -340,6 +351,13 @@ impl Group {
             },
             Happened::Time => self.client.timeout(now),
         }
+    }
+
+    fn lose(&mut self, on: LinkId, why: String) {
+        if let Some(member) = self.members.get_mut(&on) {
+            member.why = Some(why);
+        }
+        self.client.closed(on);
     }
 
     fn on_event(&mut self, now: u64, on: LinkId, event: Event) {
@@ -383,7 +401,6 @@ impl Group {
                     self.cancel(id);
                 }
             }
-            Told::Replaced { session_id, user } => self.client.end_session(now, session_id, &user),
         }
     }
 }

@@ -8,32 +8,55 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use smbd_broker::client::Broker;
 use smbd_smb2::server::{Completion, ConnectionId, Files, OperationId, Server};
 use smbd_smb2::wire::Guid;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{self, UnboundedSender};
 
 use super::known::Known;
-use super::member::Newcomer;
+use super::member::{End, Newcomer};
 use super::registry::Registry;
 use crate::folder::Folder;
 
-/// What a client's task is told.
+/// Connections of a client that may wait to be taken by its task, which takes them at once unless it waits for a broker. Others are
+/// refused.
+pub(super) const JOINING_MAX: usize = 64;
+
+/// What a client's task is told of its operations. Each operation is told at most twice, so their number, which is that of the client's
+/// credits, is the limit of what waits.
 #[derive(Debug)]
 pub(super) enum Told {
     /// An operation has ended. With the data that it has read for RDMA.
     Done(OperationId, Completion, Option<Vec<u8>>),
     /// It waits for a lock.
     Waits(OperationId),
-    /// A user has another session, which replaces this one.
-    Replaced { session_id: u64, user: String },
+}
+
+/// A user has another session, which replaces this one.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Replaced {
+    pub(super) session_id: u64,
+    pub(super) user: String,
+}
+
+/// Of these, so many may wait for a client's task: other clients make them. A client whose task takes none is ended, because it could keep
+/// a session that is replaced.
+pub(super) const REPLACED_MAX: usize = 1024;
+
+/// By which a client's task is told.
+#[derive(Debug)]
+struct Teller {
+    operations: UnboundedSender<Told>,
+    /// None if too many have waited.
+    replaced: Option<mpsc::Sender<Replaced>>,
 }
 
 /// What is served: a server and the folders of its shares. All clients share it.
 pub struct Host {
     server: Arc<Server>,
     files: Mutex<Files<Folder>>,
-    clients: Mutex<BTreeMap<ConnectionId, UnboundedSender<Told>>>,
+    clients: Mutex<BTreeMap<ConnectionId, Teller>>,
     last: AtomicU64,
     /// Clients that take other connections, by ClientGuid.
-    groups: Mutex<BTreeMap<[u8; 16], UnboundedSender<Newcomer>>>,
+    groups: Mutex<BTreeMap<[u8; 16], mpsc::Sender<Newcomer>>>,
     registry: Option<Registry>,
 }
 
@@ -82,11 +105,11 @@ impl Host {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn clients(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, UnboundedSender<Told>>> {
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Teller>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn groups(&self) -> MutexGuard<'_, BTreeMap<[u8; 16], UnboundedSender<Newcomer>>> {
+    fn groups(&self) -> MutexGuard<'_, BTreeMap<[u8; 16], mpsc::Sender<Newcomer>>> {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -96,14 +119,22 @@ impl Host {
         &self,
         guid: Option<Guid>,
         newcomer: Newcomer,
-    ) -> Option<(Newcomer, UnboundedReceiver<Newcomer>)> {
+    ) -> Option<(Newcomer, mpsc::Receiver<Newcomer>)> {
         let mut groups = self.groups();
         let group = guid.and_then(|guid| groups.get(&guid.0));
         let newcomer = match group {
-            Some(group) => group.send(newcomer).err()?.0,
+            Some(group) => match group.try_send(newcomer).err()? {
+                TrySendError::Closed(newcomer) => newcomer,
+                TrySendError::Full(newcomer) => {
+                    let why = format!("{JOINING_MAX} other connections of the client wait to be taken");
+                    // Nobody may wait any more.
+                    let _ = newcomer.ended.send(End { why, seen: None });
+                    return None;
+                }
+            },
             None => newcomer,
         };
-        let (bring, brought) = unbounded_channel();
+        let (bring, brought) = mpsc::channel(JOINING_MAX);
         if let Some(guid) = guid {
             groups.insert(guid.0, bring);
         }
@@ -116,9 +147,13 @@ impl Host {
     }
 
     /// A client has come. Returns its number.
-    pub(super) fn enter(&self, tell: UnboundedSender<Told>) -> ConnectionId {
+    pub(super) fn enter(
+        &self,
+        operations: UnboundedSender<Told>,
+        replaced: mpsc::Sender<Replaced>,
+    ) -> ConnectionId {
         let number = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        self.clients().insert(number, tell);
+        self.clients().insert(number, Teller { operations, replaced: Some(replaced) });
         number
     }
 
@@ -131,16 +166,21 @@ impl Host {
 
     /// Tells a client something. One that has left is told nothing.
     pub(super) fn tell(&self, number: ConnectionId, told: Told) {
-        if let Some(tell) = self.clients().get(&number) {
+        if let Some(teller) = self.clients().get(&number) {
             // It is about to leave.
-            let _ = tell.send(told);
+            let _ = teller.operations.send(told);
         }
     }
 
     /// Tells all others that a session is replaced.
     pub(super) fn replaced(&self, by: ConnectionId, session_id: u64, user: &str) {
-        for (_, tell) in self.clients().iter().filter(|(number, _)| **number != by) {
-            let _ = tell.send(Told::Replaced { session_id, user: user.to_owned() });
+        for (_, teller) in self.clients().iter_mut().filter(|(number, _)| **number != by) {
+            let replaced = Replaced { session_id, user: user.to_owned() };
+            let is_told = teller.replaced.as_ref().is_some_and(|to| to.try_send(replaced).is_ok());
+            // That the sender is gone ends the client.
+            if !is_told {
+                teller.replaced = None;
+            }
         }
     }
 

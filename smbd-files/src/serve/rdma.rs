@@ -41,7 +41,7 @@ pub struct RdmaLink {
     /// Bytes of memory of orders that the connection has not taken.
     waiting: usize,
     /// The order that the connection is about to take.
-    queueing: Option<(usize, Boxed<Result<Queued, Failure>>)>,
+    queueing: Option<(usize, Boxed<Result<Queued, Lost>>)>,
     transfers: Vec<Transfer>,
     watch: Watch,
     idle: Vec<Buffer>,
@@ -86,11 +86,11 @@ impl RdmaLink {
     pub const TRANSFERS_MAX: u16 = TRANSFERS_MAX;
 
     /// A buffer of so many bytes at least.
-    fn buffer(&mut self, len: u32) -> Option<Buffer> {
+    fn buffer(&mut self, len: u32) -> Result<Buffer, Lost> {
         let fits = |buffer: &Buffer| buffer.len() >= len;
         match self.idle.iter().position(fits) {
-            Some(at) => Some(self.idle.swap_remove(at)),
-            None => Buffer::new(len.max(BUFFER_MIN).checked_next_power_of_two()?).ok(),
+            Some(at) => Ok(self.idle.swap_remove(at)),
+            None => new_buffer(len),
         }
     }
 
@@ -101,7 +101,7 @@ impl RdmaLink {
                 let queued = ready!(queueing.as_mut().poll(cx));
                 self.waiting = self.waiting.saturating_sub(*held);
                 self.queueing = None;
-                match queued.map_err(why)? {
+                match queued? {
                     Queued::Message => {}
                     Queued::Transfer(transfer) => self.transfers.push(transfer),
                 }
@@ -117,7 +117,7 @@ impl RdmaLink {
         }
     }
 
-    fn queue(&mut self, order: Order) -> Boxed<Result<Queued, Failure>> {
+    fn queue(&mut self, order: Order) -> Boxed<Result<Queued, Lost>> {
         let sender = self.sender.clone();
         match order {
             Order::Send { message, invalidate } => {
@@ -129,15 +129,15 @@ impl RdmaLink {
                         Some(token) => sender.send_invalidating(message, token).await,
                         None => sender.send(message).await,
                     };
-                    sent.map(|()| Queued::Message)
+                    sent.map(|()| Queued::Message).map_err(why)
                 })
             }
             Order::Fetch { id, buffers, len } => {
                 let buffer = self.buffer(len);
                 let remote = Arc::from(buffers);
                 Box::pin(async move {
-                    let buffer = buffer.ok_or(Failure::Closed(CloseReason::Local))?;
-                    let running = sender.start_rdma_read(&buffer, &remote, 0, len).await?;
+                    let buffer = buffer?;
+                    let running = sender.start_rdma_read(&buffer, &remote, 0, len).await.map_err(why)?;
                     Ok(Queued::Transfer(Transfer {
                         id,
                         buffer,
@@ -150,11 +150,14 @@ impl RdmaLink {
             }
             Order::Deliver { id, data, buffers } => {
                 let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
-                let buffer = self.buffer(len).filter(|buffer| buffer.fill(0, &data).is_ok());
+                let buffer = self.buffer(len).and_then(|buffer| {
+                    buffer.fill(0, &data).map_err(Lost::because)?;
+                    Ok(buffer)
+                });
                 let remote = Arc::from(buffers);
                 Box::pin(async move {
-                    let buffer = buffer.ok_or(Failure::Closed(CloseReason::Local))?;
-                    let running = sender.start_rdma_write(&buffer, &remote, 0, len).await?;
+                    let buffer = buffer?;
+                    let running = sender.start_rdma_write(&buffer, &remote, 0, len).await.map_err(why)?;
                     Ok(Queued::Transfer(Transfer {
                         id,
                         buffer,
@@ -190,6 +193,12 @@ impl RdmaLink {
         }
         Poll::Ready(event)
     }
+}
+
+/// A buffer that a device can use, of so many bytes at least.
+fn new_buffer(len: u32) -> Result<Buffer, Lost> {
+    let room = len.max(BUFFER_MIN).checked_next_power_of_two().unwrap_or(len);
+    Buffer::new(room).map_err(|error| Lost::because(format_args!("a transfer by RDMA: {error}")))
 }
 
 /// The end of a connection in the words of who looks after the server.

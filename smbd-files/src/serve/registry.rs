@@ -6,9 +6,13 @@ use smbd_broker::client::{Broker, CallError};
 use smbd_smb2::wire::Guid;
 use tokio::sync::{mpsc, oneshot};
 
+/// What may wait until the broker is told: each client waits for what it has told, and one that has ended may have left something behind
+/// while the broker stood still. Others wait for room.
+const WAITING_MAX: usize = 64;
+
 /// A broker that is told. Clones tell the same one.
 #[derive(Clone, Debug)]
-pub(super) struct Registry(mpsc::UnboundedSender<Tell>);
+pub(super) struct Registry(mpsc::Sender<Tell>);
 
 /// By what connections are recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +34,7 @@ struct Tell {
 impl Registry {
     /// Tells this broker, in a task of its own: what was begun is finished, whoever gives up waiting.
     pub(super) fn new(broker: Broker) -> Self {
-        // Each client waits for what it has told.
-        let (tell, told) = mpsc::unbounded_channel();
+        let (tell, told) = mpsc::channel(WAITING_MAX);
         tokio::spawn(run(broker, told));
         Self(tell)
     }
@@ -49,14 +52,14 @@ impl Registry {
 
     async fn tell(&self, rule: Rule, is_held: bool) {
         let (done, waits) = oneshot::channel();
-        if self.0.send(Tell { rule, is_held, done }).is_ok() {
+        if self.0.send(Tell { rule, is_held, done }).await.is_ok() {
             // A broker that is gone brings none.
             let _ = waits.await;
         }
     }
 }
 
-async fn run(broker: Broker, mut told: mpsc::UnboundedReceiver<Tell>) {
+async fn run(broker: Broker, mut told: mpsc::Receiver<Tell>) {
     // How many serve a client: the next one may begin before the last has ended.
     let mut clients: BTreeMap<[u8; 16], usize> = BTreeMap::new();
     while let Some(Tell { rule, is_held, done }) = told.recv().await {

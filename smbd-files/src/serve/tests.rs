@@ -12,15 +12,15 @@ use smbd_smb2::wire::{
     ShareAccess, Text,
 };
 use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::sync::watch;
+use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::carry::carry_out;
 use super::client::serve;
-use super::host::{Host, Told};
-use super::member::End;
+use super::host::{Host, JOINING_MAX, REPLACED_MAX, Replaced, Told};
+use super::member::{End, First, Newcomer};
 use crate::folder::{self, Folder};
 use crate::transport::Tcp;
 use crate::{Remote, Settings};
@@ -122,6 +122,7 @@ async fn clients_end_when_the_server_does_and_one_that_speaks_nonsense_ends_alon
 struct Two {
     rig: Rig,
     told: [UnboundedReceiver<Told>; 2],
+    replaced: [mpsc::Receiver<Replaced>; 2],
     numbers: [u64; 2],
 }
 
@@ -130,10 +131,12 @@ const FILE: Handle = Handle(1);
 impl Two {
     fn new(name: &str) -> Self {
         let rig = Rig::new(name);
-        let clients = [unbounded_channel(), unbounded_channel()];
-        let numbers = [0, 1].map(|at| rig.host.enter(clients[at].0.clone()));
-        let told = clients.map(|(_, told)| told);
-        let mut two = Self { rig, told, numbers };
+        let ((tell, told), (tell_replaced, replaced)) = (unbounded_channel(), mpsc::channel(REPLACED_MAX));
+        let ((tell_other, told_other), (tell_other_replaced, replaced_other)) =
+            (unbounded_channel(), mpsc::channel(REPLACED_MAX));
+        let numbers = [rig.host.enter(tell, tell_replaced), rig.host.enter(tell_other, tell_other_replaced)];
+        let (told, replaced) = ([told, told_other], [replaced, replaced_other]);
+        let mut two = Self { rig, told, replaced, numbers };
         for at in [0, 1] {
             let parameters = OpenParameters {
                 share: 0,
@@ -199,8 +202,40 @@ fn a_lock_of_another_client_keeps_data_that_go_by_rdma_away_as_well() {
 fn a_session_that_is_replaced_is_told_to_all_others() {
     let mut two = Two::new("replaced");
     two.rig.host.replaced(two.numbers[0], 9, "tester");
-    assert!(two.next(0).is_none());
-    assert!(matches!(two.next(1), Some(Told::Replaced { session_id: 9, .. })));
+    let [own, other] = &mut two.replaced;
+    assert!(own.try_recv().is_err());
+    assert_eq!(other.try_recv().unwrap(), Replaced { session_id: 9, user: "tester".into() });
+}
+
+#[tokio::test]
+async fn connections_of_a_client_that_nobody_takes_are_refused_beyond_a_limit() {
+    let (rig, guid) = (Rig::new("joining"), Some(Guid([3; 16])));
+    let give = || {
+        let (ended, end) = oneshot::channel();
+        let (link, first) = (Box::new(Tcp::over(duplex(1).0)), First::Past(Vec::new()));
+        (rig.host.give(guid, Newcomer { link, first, logged_in: Box::new(|_| {}), ended }), end)
+    };
+    let (mut first, _end) = give();
+    assert!(first.is_some());
+    let waiting: Vec<_> = (0..JOINING_MAX).map(|_| give()).collect();
+    assert!(waiting.iter().all(|(given, _)| given.is_none()));
+    let (given, end) = give();
+    assert!(given.is_none());
+    assert_eq!(end.await.unwrap().why, "64 other connections of the client wait to be taken");
+    // With room again, it waits.
+    first.as_mut().unwrap().1.try_recv().unwrap();
+    assert!(give().1.try_recv().is_err_and(|error| error == oneshot::error::TryRecvError::Empty));
+}
+
+#[test]
+fn sessions_that_are_replaced_wait_for_a_client_up_to_a_limit_behind_which_it_ends() {
+    let mut two = Two::new("full");
+    for session_id in 0..2 * REPLACED_MAX as u64 {
+        two.rig.host.replaced(two.numbers[0], session_id, "tester");
+    }
+    let waiting = &mut two.replaced[1];
+    assert_eq!(std::iter::from_fn(|| waiting.try_recv().ok()).count(), REPLACED_MAX);
+    assert_eq!(waiting.try_recv(), Err(mpsc::error::TryRecvError::Disconnected));
 }
 
 #[tokio::test(start_paused = true)]
