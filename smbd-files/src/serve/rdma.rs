@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use smbd_core::backend::OutOfMemory;
 use smbd_core::error::{CloseReason, DisconnectReason};
 use smbd_core::runtime::tokio::Operation;
 use smbd_smb2::server::{OperationId, Transport};
@@ -90,7 +91,7 @@ impl RdmaLink {
         let fits = |buffer: &Buffer| buffer.len() >= len;
         match self.idle.iter().position(fits) {
             Some(at) => Ok(self.idle.swap_remove(at)),
-            None => new_buffer(len),
+            None => new_buffer(len, Buffer::new),
         }
     }
 
@@ -196,9 +197,9 @@ impl RdmaLink {
 }
 
 /// A buffer that a device can use, of so many bytes at least.
-fn new_buffer(len: u32) -> Result<Buffer, Lost> {
+fn new_buffer<B>(len: u32, make: impl FnOnce(u32) -> Result<B, OutOfMemory>) -> Result<B, Lost> {
     let room = len.max(BUFFER_MIN).checked_next_power_of_two().unwrap_or(len);
-    Buffer::new(room).map_err(|error| Lost::because(format_args!("a transfer by RDMA: {error}")))
+    make(room).map_err(|error| Lost::because(format_args!("a transfer by RDMA: {error}")))
 }
 
 /// The end of a connection in the words of who looks after the server.
@@ -270,5 +271,19 @@ impl Link for RdmaLink {
 impl fmt::Debug for RdmaLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RdmaLink").field("send_max", &self.send_max).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transfer_for_which_there_is_no_memory_ends_its_connection_with_that_reason() {
+        let made = |len| if len == 128 << 10 { Err(OutOfMemory { len }) } else { Ok(len) };
+        assert_eq!(new_buffer(1, made).unwrap(), 64 << 10);
+        let said = new_buffer((64 << 10) + 1, made).unwrap_err().to_string();
+        assert_eq!(said, format!("a transfer by RDMA: {}", OutOfMemory { len: 128 << 10 }));
+        assert!(said.contains("memory"), "{said}");
     }
 }
