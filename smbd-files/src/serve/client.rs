@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::group;
 use super::host::Host;
 use super::link::{Event, Link};
-use super::member::{End, First, Newcomer, close};
+use super::member::{End, First, Newcomer, close, stopped};
 
 /// Serves a connection to its end. When `stop` becomes true, nothing of its client is taken any more; what is being done is finished, in
 /// `drain` at most, and it ends. `logged_in` is called when it has a session.
@@ -27,7 +27,7 @@ pub async fn serve<L: Link + 'static>(
 ) -> End {
     let first = tokio::select! {
         first = first_message(&host, &mut link) => first,
-        () = group::stopped(&mut stop) => Err("the server ends".to_owned()),
+        () = stopped(&mut stop) => Err("the server ends".to_owned()),
     };
     let first = match first {
         Ok(first) => first,

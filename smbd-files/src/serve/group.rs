@@ -18,8 +18,8 @@ use super::carry::carry_out;
 use super::clock::{Clock, now};
 use super::host::{Host, REPLACED_MAX, Replaced, Told};
 use super::known::Known;
-use super::link::{Event, Order};
-use super::member::{End, First, Member, Newcomer, add};
+use super::link::{Event, Order, first};
+use super::member::{End, First, Member, Newcomer, add, stopped};
 
 /// Gives a connection to its client, which begins if it is the first.
 pub(super) fn admit(
@@ -213,12 +213,7 @@ impl Group {
                     member.link.order(Order::Fetch { id, buffers, len });
                 }
                 (Action::RdmaWrite { id, buffers, len }, Some(member)) => {
-                    let mut data = self.data.remove(&id).unwrap_or_default();
-                    data.truncate(len as usize);
-                    if data.capacity() / 2 > data.len() {
-                        // It may wait for long. Not shrunk in place: see `ReadBuffer::truncate`.
-                        data = data.as_slice().into();
-                    }
+                    let data = first(self.data.remove(&id).unwrap_or_default(), len);
                     add(&mut member.counts.rdma_out, data.len());
                     member.link.order(Order::Deliver { id, data, buffers });
                 }
@@ -286,7 +281,6 @@ impl Group {
         let left = self.client.deadline().map(|until| self.clock.until(until));
         let mut time = pin!(async move {
             match left {
-                // The timer counts in milliseconds.
                 Some(left) => sleep(left.saturating_add(Duration::from_millis(1))).await,
                 None => std::future::pending().await,
             }
@@ -340,9 +334,8 @@ impl Group {
             }
             Happened::Replaced(None) => {
                 let why = format!("more than {REPLACED_MAX} sessions were replaced and not looked at");
-                for on in self.members.keys().copied().collect::<Vec<_>>() {
-                    self.lose(on, why.clone());
-                }
+                let all: Vec<_> = self.members.keys().copied().collect();
+                all.into_iter().for_each(|on| self.lose(on, why.clone()));
             }
             Happened::Told(told) => self.on_told(now, told),
             Happened::Joined(newcomer) => match self.client.join(newcomer.link.transport(), now) {
@@ -402,12 +395,5 @@ impl Group {
                 }
             }
         }
-    }
-}
-
-pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
-    if stop.wait_for(|stops| *stops).await.is_err() {
-        // Nobody can say so any more.
-        std::future::pending::<()>().await;
     }
 }

@@ -105,3 +105,10 @@ pub trait Link: Send {
     /// Is not waited for any more.
     fn leave(self: Box<Self>) {}
 }
+
+/// The first `len` bytes, without memory for many more: they may wait for long.
+pub(super) fn first(mut data: Vec<u8>, len: u32) -> Vec<u8> {
+    data.truncate(len as usize);
+    // Not shrunk in place: see `ReadBuffer::truncate`.
+    if data.capacity() / 2 > data.len() { data.as_slice().into() } else { data }
+}

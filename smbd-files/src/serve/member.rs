@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use smbd_smb2::server::About;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use super::link::Link;
@@ -122,4 +122,12 @@ pub(super) async fn close(link: &mut dyn Link) {
 
 pub(super) fn add(count: &mut u64, bytes: usize) {
     *count = count.saturating_add(bytes as u64);
+}
+
+/// Returns when the server is told to end.
+pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
+    if stop.wait_for(|stops| *stops).await.is_err() {
+        // Nobody can say so any more.
+        std::future::pending::<()>().await;
+    }
 }
