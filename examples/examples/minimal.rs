@@ -1,7 +1,7 @@
 //! The smallest complete embedding: two connections, each on a thread of its own, over a pair of channels.
 //! All that a transport has to do is here: carry out actions, report what comes of them, wait no longer than told.
 //!
-//!     cargo run -p smbd-examples --example minimal
+//!     cargo run --locked -p smbd-examples --example minimal
 #![allow(clippy::wildcard_enum_match_arm, reason = "it shows what it needs")]
 
 use std::collections::{BTreeMap, VecDeque};

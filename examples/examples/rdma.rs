@@ -6,7 +6,7 @@
 //! the first token it was given; the client deregisters, which ends what is left. Both run in the simulator, whose
 //! device checks every access and whose clock is virtual.
 //!
-//!     cargo run -p smbd-examples --example rdma -- --help
+//!     cargo run --locked -p smbd-examples --example rdma -- --help
 
 use std::error::Error;
 use std::sync::Arc;

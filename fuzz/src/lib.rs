@@ -22,7 +22,7 @@
 //!
 //! The bodies run in three ways: under libFuzzer (`fuzz/run`, or cargo-fuzz), over the files of `fuzz/corpus` with
 //! `cargo test -p smbd-fuzz`, and over files that are named, to see a find again:
-//! `cargo run -p smbd-fuzz --bin fuzz-connection -- FILE`.
+//! `cargo run --locked -p smbd-fuzz --bin fuzz-connection -- FILE`.
 
 pub mod replay;
 mod rig;

@@ -35,6 +35,14 @@ fn config_prints_a_file_that_run_would_read() {
 }
 
 #[test]
+fn check_looks_at_the_configuration_and_opens_nothing() {
+    let checked = run(&["run", "--check", "--socket", "/nowhere/at/all/socket"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+    assert_eq!(text(&checked.stdout), "smbd-broker: options and configuration are valid\n");
+    assert_eq!(run(&["run", "--check", "--socket", ""]).status.code(), Some(2));
+}
+
+#[test]
 fn wrong_usage_ends_with_2_and_names_what_is_wrong() {
     let file = std::env::temp_dir().join(format!("smbd-broker-{}.toml", std::process::id()));
     std::fs::write(&file, "[limits]\nconections = 5\n").expect("a file is written");

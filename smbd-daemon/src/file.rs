@@ -1,8 +1,6 @@
 //! A file of settings.
 
-use std::io::Write as _;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -10,9 +8,6 @@ use serde::de::DeserializeOwned;
 
 use crate::log::Format;
 use crate::suggestion::closest;
-
-/// Exit status when standard output cannot be written.
-const EXIT_UNWRITTEN: u8 = 2;
 
 /// The log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -60,16 +55,6 @@ pub fn seconds(key: &str, value: u64) -> Result<Duration, String> {
         Err(format!("{key} is 0, and has to be 1 at least"))
     } else {
         Ok(Duration::from_secs(value))
-    }
-}
-
-/// The command `config`: prints the file that has all keys.
-#[must_use]
-pub fn print(documented: &str) -> ExitCode {
-    match std::io::stdout().write_all(documented.as_bytes()) {
-        Ok(()) => ExitCode::SUCCESS,
-        // Into a full disk, for example.
-        Err(_) => ExitCode::from(EXIT_UNWRITTEN),
     }
 }
 

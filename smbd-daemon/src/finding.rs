@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+use crate::output;
+
 /// Exit status when something was found, and when it could not be looked.
 const EXIT_FOUND: u8 = 1;
 const EXIT_FAILED: u8 = 2;
@@ -155,7 +157,7 @@ fn tell(is_json: bool, subjects: &str, findings: &[Finding]) -> Result<(), Strin
     } else {
         format!("{}looked at: {subjects}\n{}\n", text(findings), sum(findings))
     };
-    io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
+    output::write(&text)
 }
 
 /// What was looked at, so that it is known what was not: such as "listener 10.9.0.1:445", or "no listener".

@@ -11,6 +11,7 @@
 //! | [`log`](mod@log), [`prometheus`], [`metrics`] | what is told to files and to programs that collect it |
 //! | [`status`], [`table`] | a Unix socket that says what goes on, and how that is shown |
 //! | [`socket_path`] | the path of a Unix socket, with its mode and without what is left of others |
+//! | [`output`] | standard output of commands that print and end |
 //! | [`notify`], [`signals`], [`drain`] | the service manager, and the end |
 //! | [`limits`], [`trouble`] | what the system has to allow, and what to check when it does not |
 //! | [`host`], [`finding`] | what a `doctor` looks at, and how it tells what it found |
@@ -29,6 +30,7 @@ pub mod metrics;
 pub mod network;
 pub mod notify;
 pub mod options;
+pub mod output;
 pub mod places;
 pub mod prometheus;
 pub mod refusals;

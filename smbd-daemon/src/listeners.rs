@@ -132,10 +132,10 @@ impl<S: Service> Listeners<S> {
         listeners.look().await?;
         // Without a rule it is listened nowhere.
         if listeners.open.is_empty() && !wishes.rules().is_empty() {
-            let line = listeners.service.log().line("no address");
-            line.with("why", "no RDMA device has one at which it could be listened; waiting for one")
-                .with("check", "`rdma link`, `ip address`")
-                .write();
+            no_address(
+                listeners.service.log(),
+                "no RDMA device has one at which it could be listened; waiting for one",
+            );
         }
         Ok(listeners)
     }
@@ -148,7 +148,7 @@ impl<S: Service> Listeners<S> {
         let wishes = self.wishes();
         let rules = wishes.rules();
         let follows_devices = rules.iter().any(Rule::follows_devices);
-        let found = if follows_devices { found().await? } else { Vec::new() };
+        let found = if follows_devices { addresses().await? } else { Vec::new() };
         let wanted = wanted(rules, &found);
         let log = self.service.log();
         self.open.retain(|address, open| {
@@ -218,10 +218,18 @@ impl<S: Service> Listeners<S> {
 }
 
 /// The addresses of RDMA devices.
-async fn found() -> Result<Vec<Found>, Trouble> {
+///
+/// # Errors
+/// Devices cannot be asked: there is no RDMA on this host, or this user may not use it.
+pub async fn addresses() -> Result<Vec<Found>, Trouble> {
     let found = tokio::task::spawn_blocking(device_addresses).await;
     let found = found.map_err(|error| Trouble::other(&error))??;
     Ok(found.into_iter().map(Found::from).collect())
+}
+
+/// Writes that RDMA devices have no address, what that means, and what to check.
+pub fn no_address(log: Log, why: &str) {
+    log.line("no address").with("why", why).with("check", "`rdma link`, `ip address`").write();
 }
 
 impl From<DeviceAddress> for Found {

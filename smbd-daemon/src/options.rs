@@ -15,6 +15,9 @@ pub struct Common {
     /// A configuration file, for all the rest: the command `config` prints one. Options come before it.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Checks these options and the configuration file, and ends: 0 if they are valid, otherwise 2 and what is wrong.
+    #[arg(long)]
+    pub check: bool,
     /// How log lines look.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub log: Option<Format>,

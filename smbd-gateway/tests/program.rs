@@ -104,6 +104,7 @@ fn doctor_ends_with_2_if_it_cannot_look() {
     for (arguments, wanted) in [
         (["doctor", "--smb-conf", "/nowhere/smb.conf"], "/nowhere/smb.conf: No such file"),
         (["doctor", "--config", "/nowhere/gateway.toml"], "/nowhere/gateway.toml: No such file"),
+        (["doctor", "--smb-conf", "/etc/passwd"], "/etc/passwd: this is no smb.conf"),
         (["doctor", "--unknown", "option"], "unexpected argument"),
     ] {
         let output = run(&arguments);
@@ -173,15 +174,55 @@ fn one_that_cannot_listen_never_says_that_it_is_ready() {
 }
 
 #[test]
-fn reverse_listens_on_this_host_and_says_so() {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_smbd-gateway"))
-        .args(["reverse", "--server", "192.0.2.1", "--listen", "127.0.0.1:0"])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let lines = std::io::BufRead::lines(std::io::BufReader::new(program.stdout.take().expect("its output")));
-    let listening = lines.map_while(Result::ok).find(|line| line.starts_with("listening"));
-    let ended = program.kill().and_then(|()| program.wait());
-    assert!(listening.expect("a line").starts_with("listening address=127.0.0.1:"));
-    ended.expect("it was there");
+fn reverse_without_a_device_ends_with_1_and_says_what_to_check() {
+    if has_device() {
+        return;
+    }
+    let output = run(&["reverse", "--server", "192.0.2.1", "--listen", "127.0.0.1:0", "--status-socket", ""]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("`rdma link`"), "{said}");
+}
+
+#[test]
+fn check_looks_at_the_configuration_and_opens_nothing() {
+    let file = std::env::temp_dir().join(format!("smbd-gateway-check-{}.toml", std::process::id()));
+    std::fs::write(&file, "[timeouts]\nnegotiation_s = 0\n").expect("a file is written");
+    let path = file.to_str().expect("a path of this program");
+    for command in ["run", "reverse"] {
+        let checked = run(&[command, "--server", "127.0.0.1", "--listen", "127.0.0.1:1", "--check"]);
+        assert_eq!(checked.status.code(), Some(0), "{command}: {}", text(&checked.stderr));
+        assert_eq!(text(&checked.stdout), "smbd-gateway: options and configuration are valid\n");
+        assert_eq!(run(&[command, "--check"]).status.code(), Some(2), "{command}: there is no server");
+    }
+    let wrong = run(&["run", "--server", "127.0.0.1", "--config", path, "--check"]);
+    std::fs::remove_file(&file).expect("the file is there");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("timeouts.negotiation_s is 0"), "{}", text(&wrong.stderr));
+}
+
+#[test]
+fn a_full_standard_output_is_said_and_is_no_success() {
+    let path = std::env::temp_dir().join(format!("smbd-gateway-full-{}", std::process::id()));
+    let socket = path.to_str().expect("a path of this program");
+    let answer = r#"{"version":"0.1.0","is_stopping":false,"connections_max":256,"connections":[]}"#;
+    for (arguments, code) in [
+        (&["config"][..], 2),
+        (&["doctor", "--smb-conf", "/dev/null"], 2),
+        (&["run", "--server", "127.0.0.1", "--check"], 2),
+        (&["status", "--socket", socket], 1),
+        (&["status", "--json", "--socket", socket], 1),
+    ] {
+        let gateway = arguments.contains(&"status").then(|| gateway_of(&path, answer));
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let mut program = Command::new(env!("CARGO_BIN_EXE_smbd-gateway"));
+        let output = program.args(arguments).stdout(full).output().expect("the program starts");
+        if let Some(gateway) = gateway {
+            gateway.join().expect("it has answered");
+            std::fs::remove_file(&path).expect("the socket is there");
+        }
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains("standard output: No space left on device"), "{arguments:?}: {said}");
+    }
 }

@@ -6,7 +6,7 @@
 //! - here: a client that sends messages over loopback TCP to a server that returns them, and gives up waiting again and again.
 //!   Cancelled calls lose nothing.
 //!
-//!     cargo run -p smbd-examples --example async_tokio -- --help
+//!     cargo run --locked -p smbd-examples --example async_tokio -- --help
 
 mod backend;
 mod stream;

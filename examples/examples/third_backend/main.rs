@@ -2,7 +2,7 @@
 //! program that uses it. The backend passes the lines of the backend kit that a transport without RDMA can
 //! (`tests/third_backend.rs`).
 //!
-//!     cargo run -p smbd-examples --example third_backend
+//!     cargo run --locked -p smbd-examples --example third_backend
 
 #[cfg(unix)]
 pub(crate) mod socket;

@@ -1,7 +1,7 @@
 //! SMB Direct over an RDMA device in an async runtime, with `smbd_verbs::tokio`: a server that returns messages, and clients that
 //! send them.
 //!
-//!     cargo run -p smbd-examples --features verbs --example tokio_verbs -- ADDRESS:PORT
+//!     cargo run --locked -p smbd-examples --features verbs --example tokio_verbs -- ADDRESS:PORT
 //!
 //! No device? `conformance/lab` makes one in software.
 

@@ -39,3 +39,37 @@ fn no_published_package_leaves_a_test_out() {
         );
     }
 }
+
+#[test]
+fn no_manifest_has_the_profile_of_a_single_package() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    // `cargo install --path` warns of each package that the installed one does not need. Those in .cargo/config.toml it passes over.
+    let single: Vec<_> = manifest
+        .lines()
+        .filter(|line| line.starts_with("[profile.") && line.contains(".package.") && !line.contains("\"*\""))
+        .collect();
+    assert!(single.is_empty(), "{single:?}");
+}
+
+#[test]
+fn each_command_of_a_page_that_builds_takes_the_versions_that_were_tested() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
+    pages.extend(fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    pages.extend(packages().into_iter().map(|(folder, _)| folder.join("README.md")));
+    let mut commands = 0;
+    for page in pages.iter().filter(|page| page.extension().is_some_and(|end| end == "md") && page.exists()) {
+        let text = fs::read_to_string(page).unwrap();
+        for word in ["cargo install ", "cargo run ", "cargo build "] {
+            for (_, rest) in text.match_indices(word).map(|(at, _)| text.split_at(at)) {
+                let line = rest.lines().next().unwrap_or_default();
+                if line[word.len()..].starts_with(|c: char| c == '-' || c == 's') {
+                    commands += 1;
+                    assert!(line.contains("--locked"), "{}: {line}", page.display());
+                }
+            }
+        }
+    }
+    assert!(commands > 20, "{commands}");
+}

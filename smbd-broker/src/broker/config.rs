@@ -66,6 +66,8 @@ impl Default for Settings {
                 max_fragmented_recv_size: (8 << 20) + (64 << 10),
                 max_read_write_size: 8 << 20,
                 keepalive: Params::linux_client().keepalive,
+                // MS-SMBD 3.1.7.2.
+                passive_negotiation_timeout: Params::windows().passive_negotiation_timeout,
                 registrations: 0,
                 segments_max: 0,
                 registration_slots: 0,

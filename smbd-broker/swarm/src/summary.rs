@@ -76,7 +76,7 @@ impl fmt::Display for Summary {
         writeln!(f, "clients: {clients}, of which {done} have done all they wanted")?;
         for (seed, breach) in &self.failures {
             writeln!(f, "seed {seed}: {breach}")?;
-            writeln!(f, "  cargo run --profile lab -p smbd-broker-swarm -- --seed {seed}")?;
+            writeln!(f, "  cargo run --locked --profile lab -p smbd-broker-swarm -- --seed {seed}")?;
         }
         let failed = self.failures.len() as u64;
         writeln!(f, "runs: {} passed, {failed} failed", self.runs.saturating_sub(failed))

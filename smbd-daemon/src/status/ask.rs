@@ -1,6 +1,6 @@
 //! The command `status`.
 
-use std::io::{self, ErrorKind, IsTerminal, Read, Write as _};
+use std::io::{self, IsTerminal, Read};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,6 +10,7 @@ use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::output;
 use crate::table::Size;
 use crate::trouble::Trouble;
 
@@ -44,25 +45,20 @@ fn told<S: Serialize + DeserializeOwned>(
     as_json: bool,
     table: impl Fn(&S, Size) -> String,
 ) -> Result<(), String> {
-    let mut out = io::stdout();
-    let written = |result: io::Result<()>| match result {
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.map_err(|error| format!("standard output: {error}")),
-    };
+    let out = io::stdout();
     let ask = || ask::<S>(path, program);
     if as_json {
         let text = serde_json::to_string(&ask()?).map_err(|error| error.to_string())?;
-        return written(writeln!(out, "{text}"));
+        return output::write(&(text + "\n"));
     }
     if !out.is_terminal() {
-        return written(out.write_all(table(&ask()?, Size::ANY).as_bytes()));
+        return output::write(&table(&ask()?, Size::ANY));
     }
     loop {
         let size = tcgetwinsize(&out)
             .map_or(Size::ANY, |size| Size { columns: size.ws_col.into(), rows: size.ws_row.into() });
         let lines = table(&ask()?, size).replace('\n', &format!("{CLEAR_LINE}\n"));
-        written(write!(out, "{HOME}{lines}{CLEAR_REST}").and_then(|()| out.flush()))?;
+        output::write(&format!("{HOME}{lines}{CLEAR_REST}"))?;
         std::thread::sleep(EVERY);
     }
 }

@@ -117,7 +117,7 @@ impl fmt::Display for Summary {
         writeln!(f, "everything was done: {} runs", self.done)?;
         for (seed, breach) in &self.failures {
             writeln!(f, "seed {seed}: {breach}")?;
-            writeln!(f, "  cargo run --profile lab -p smbd-files-swarm -- --seed {seed}")?;
+            writeln!(f, "  cargo run --locked --profile lab -p smbd-files-swarm -- --seed {seed}")?;
         }
         let failed = self.failures.len() as u64;
         writeln!(f, "runs: {} passed, {failed} failed", self.runs.saturating_sub(failed))

@@ -106,7 +106,7 @@ impl fmt::Display for Summary {
                 Direction::OnBroker => " --on-broker",
                 Direction::Reverse => " --reverse",
             };
-            writeln!(f, "  cargo run --release -p smbd-gateway-swarm -- --seed {seed}{option}")?;
+            writeln!(f, "  cargo run --locked --release -p smbd-gateway-swarm -- --seed {seed}{option}")?;
         }
         let failed = self.failures.len() as u64;
         writeln!(f, "runs: {} passed, {failed} failed", self.runs.saturating_sub(failed))

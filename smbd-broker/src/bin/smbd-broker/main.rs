@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 use options::{Command, Options};
 use settings::Settings;
+use smbd_daemon::output;
 use smbd_daemon::status::show;
 
 /// The name of this program.
@@ -26,6 +27,7 @@ const PROGRAM: &str = "smbd-broker";
 fn main() -> ExitCode {
     match Options::parse().command {
         Command::Run(run) => match Settings::new(&run) {
+            Ok(_) if run.common.check => output::checked(PROGRAM),
             Ok(settings) => match broker::run(settings, run) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(trouble) => trouble.failure(PROGRAM),
@@ -33,7 +35,7 @@ fn main() -> ExitCode {
             Err(wrong) => Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit(),
         },
         Command::Status(options::Status { socket, json }) => show(&socket, PROGRAM, json, status::table),
-        Command::Config => smbd_daemon::file::print(file::DOCUMENTED),
+        Command::Config => output::print(PROGRAM, file::DOCUMENTED),
         Command::Doctor(options) => doctor::run(&options),
     }
 }

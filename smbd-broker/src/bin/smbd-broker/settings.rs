@@ -201,6 +201,8 @@ mod tests {
         let connections_of_owner_max = settings.broker.quotas.connections_of_owner_max;
         let quotas = Quotas { connections_of_owner_max, ..default.quotas };
         assert_eq!(settings.broker, broker::Settings { quotas, ..default });
+        // MS-SMBD 3.1.7.2.
+        assert_eq!(settings.broker.params.passive_negotiation_timeout, Duration::from_secs(5));
     }
 
     #[test]

@@ -18,8 +18,8 @@ use crate::trouble::Trouble;
 const RECEIVE_MAX: u32 = (1 << 20) + 4096;
 /// The longest transfer, in bytes.
 const TRANSFER_MAX: u32 = 8 << 20;
-/// How long a client may take to negotiate.
-const NEGOTIATE_WITHIN: Duration = Duration::from_secs(10);
+/// How long a client may take to negotiate (MS-SMBD 3.1.7.2).
+const NEGOTIATE_WITHIN: Duration = Duration::from_secs(5);
 /// Messages of a client that wait for the server, in bytes.
 const WAITING_MAX: usize = 4 << 20;
 

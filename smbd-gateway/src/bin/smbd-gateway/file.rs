@@ -160,6 +160,7 @@ pub(crate) enum Profile {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Timeouts {
+    pub(crate) negotiation_s: Option<u64>,
     pub(crate) session_s: u64,
     pub(crate) connect_s: u64,
     pub(crate) drain_s: u64,
@@ -168,7 +169,7 @@ pub(crate) struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { session_s: 30, connect_s: 5, drain_s: 10, addresses_s: 5 }
+        Self { negotiation_s: None, session_s: 30, connect_s: 5, drain_s: 10, addresses_s: 5 }
     }
 }
 

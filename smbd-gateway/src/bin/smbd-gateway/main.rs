@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use options::{Command, Options};
 use settings::Settings;
+use smbd_daemon::output;
 use smbd_daemon::status::show;
 
 /// The name of this program.
@@ -32,6 +33,7 @@ const PROGRAM: &str = "smbd-gateway";
 fn main() -> ExitCode {
     match Options::parse().command {
         Command::Run(run) => match Settings::new(&run) {
+            Ok(_) if run.common.check => output::checked(PROGRAM),
             Ok(settings) => match gateway::run(settings, run) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(trouble) => trouble.failure(PROGRAM),
@@ -42,13 +44,14 @@ fn main() -> ExitCode {
         },
         Command::Status(options::Status { socket, json }) => show(&socket, PROGRAM, json, status::table),
         Command::Reverse(options) => match reverse::run(options) {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(reverse::Done::Checked) => output::checked(PROGRAM),
+            Ok(reverse::Done::Served) => ExitCode::SUCCESS,
             Err(reverse::Failure::Usage(wrong)) => {
                 Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
             }
             Err(reverse::Failure::Trouble(trouble)) => trouble.failure(PROGRAM),
         },
-        Command::Config => smbd_daemon::file::print(file::DOCUMENTED),
+        Command::Config => output::print(PROGRAM, file::DOCUMENTED),
         Command::Doctor(options) => doctor::run(&options),
     }
 }

@@ -159,6 +159,9 @@ fn parameters(file: &File) -> Result<(Config, relay::Config), String> {
     if longest > MESSAGE_MAX {
         return Err(format!("max_fragmented_recv_size is {longest}, and can be {MESSAGE_MAX} at most"));
     }
+    if let Some(negotiation) = file.timeouts.negotiation_s {
+        params.passive_negotiation_timeout = seconds("timeouts.negotiation_s", negotiation)?;
+    }
     // Who has no session has no more time than that before the session either.
     let session = seconds("session_s", file.timeouts.session_s)?;
     params.passive_negotiation_timeout = params.passive_negotiation_timeout.min(session);
@@ -168,11 +171,10 @@ fn parameters(file: &File) -> Result<(Config, relay::Config), String> {
 
 fn profile(wanted: &SmbDirect) -> Params {
     let mut params = match wanted.profile {
-        // Clients of Linux and Windows send messages of this length. cifs may be slow to grant credits, but who does not negotiate at
-        // once only takes a place.
+        // Clients of Linux and Windows send messages of this length. cifs may be slow to grant credits. It negotiates at once.
         Profile::Gateway => Params {
             send_credit_timeout: Some(Duration::from_secs(125)),
-            passive_negotiation_timeout: Duration::from_secs(10),
+            passive_negotiation_timeout: Params::windows().passive_negotiation_timeout, // 3.1.7.2
             ..Params::linux_server()
         },
         Profile::LinuxServer => Params::linux_server(),
@@ -249,6 +251,7 @@ mod tests {
             (wrong(&|_, file| file.limits.connections = 0), "connections 0"),
             (wrong(&|_, file| file.relay.budget = 5), "budget is 5"),
             (wrong(&|_, file| file.timeouts.session_s = 0), "session_s is 0"),
+            (wrong(&|_, file| file.timeouts.negotiation_s = Some(0)), "timeouts.negotiation_s is 0"),
             (wrong(&|_, file| file.smb_direct.max_fragmented_recv_size = 1), "max_fragmented_recv_size is 1"),
             (wrong(&|_, file| file.smb_direct.max_fragmented_recv_size = 1 << 24), "16777215 at most"),
             (wrong(&|_, file| file.smb_direct.max_fragmented_send_size = 1 << 24), "131072 to 16777215"),
@@ -283,6 +286,18 @@ mod tests {
     #[test]
     fn a_client_may_send_whatever_a_server_takes_over_tcp() {
         assert_eq!(settings(|_, _| {}).unwrap().config.max_fragmented_recv_size, MESSAGE_MAX);
+    }
+
+    #[test]
+    fn a_client_has_5_s_to_negotiate_unless_a_setting_or_a_profile_says_otherwise() {
+        let time = |change: &dyn Fn(&mut File)| {
+            settings(|_, file| change(file)).unwrap().config.passive_negotiation_timeout.as_secs()
+        };
+        // MS-SMBD 3.1.7.2.
+        assert_eq!(time(&|_| {}), 5);
+        assert_eq!(time(&|file| file.timeouts.negotiation_s = Some(12)), 12);
+        // ksmbd has 120 s; without a session a client has no more than `session_s`.
+        assert_eq!(time(&|file| file.smb_direct.profile = Profile::LinuxServer), 30);
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Tools {
             if !folder.join(tool).is_file() {
                 let folder = folder.display();
                 return Err(format!(
-                    "no {tool} in {folder}: cargo build --release -p smbd-tools --features verbs"
+                    "no {tool} in {folder}: cargo build --locked --release -p smbd-tools --features verbs"
                 )
                 .into());
             }

@@ -52,6 +52,10 @@ fn settings(config: Option<&Path>) -> Result<Settings, String> {
 fn samba(named: Option<&Path>) -> Result<Option<(PathBuf, SmbConf)>, String> {
     let path = named.unwrap_or_else(|| Path::new(SMB_CONF));
     match SmbConf::read(path) {
+        Ok(conf) if conf.has_lines && !conf.has_section && conf.refused.is_none() => Err(format!(
+            "{}: this is no smb.conf: it has lines, and no section such as [global]",
+            path.display()
+        )),
         Ok(conf) => Ok(Some((path.to_owned(), conf))),
         Err(error) if named.is_none() && error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("{}: {error}", path.display())),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_daemon::drain::{END_WITHIN, ended};
+use smbd_daemon::listeners::{addresses, no_address};
 use smbd_daemon::signals::Stop;
 use smbd_daemon::trouble::Trouble;
 use smbd_daemon::{metrics, status};
@@ -30,6 +31,14 @@ pub(crate) enum Failure {
     Trouble(Trouble),
 }
 
+/// What it has done.
+pub(crate) enum Done {
+    /// It looked at its settings only, which are valid.
+    Checked,
+    /// It served until a signal came.
+    Served,
+}
+
 impl<T: Into<Trouble>> From<T> for Failure {
     fn from(trouble: T) -> Self {
         Self::Trouble(trouble.into())
@@ -37,13 +46,18 @@ impl<T: Into<Trouble>> From<T> for Failure {
 }
 
 /// Runs until a signal comes.
-pub(crate) fn run(options: Reverse) -> Result<(), Failure> {
+pub(crate) fn run(options: Reverse) -> Result<Done, Failure> {
+    let only_check = options.common.check;
     let settings = Settings::new(options).map_err(Failure::Usage)?;
+    if only_check {
+        return Ok(Done::Checked);
+    }
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(serve(settings));
     // Devices may need more than a minute to destroy what is over.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    Ok(result?)
+    result?;
+    Ok(Done::Served)
 }
 
 async fn serve(settings: Settings) -> Result<(), Trouble> {
@@ -58,6 +72,13 @@ async fn serve(settings: Settings) -> Result<(), Trouble> {
     let told = Arc::clone(&shared);
     let (path, mode) = (shared.settings.status.as_deref(), shared.settings.status_mode);
     let _status = status::open(path, REVERSE_STATUS_SOCKET, mode, shared.log, move || told.status())?;
+    // Without RDMA no client would get through.
+    if addresses().await?.is_empty() {
+        no_address(
+            shared.log,
+            "no RDMA device has one from which the server could be reached; waiting for one",
+        );
+    }
     let mut listeners = JoinSet::new();
     for address in &shared.settings.listen {
         let listener = TcpListener::bind(address).await;

@@ -28,6 +28,10 @@ pub(crate) struct SmbConf {
     pub(crate) shares: Vec<Section>,
     /// Settings that are somewhere else.
     pub(crate) elsewhere: Vec<Elsewhere>,
+    /// Whether a section begins anywhere.
+    pub(crate) has_section: bool,
+    /// Whether there is anything beside comments.
+    pub(crate) has_lines: bool,
     /// The line that Samba does not understand: it refuses the whole file. What is behind it is not read.
     pub(crate) refused: Option<Place>,
 }

@@ -39,6 +39,7 @@ impl Reader<'_> {
     fn file(&mut self, path: &Path, text: &str) {
         self.files = self.files.saturating_add(1);
         for line in lines(text) {
+            self.conf.has_lines = true;
             let place = Place { file: path.to_owned(), line: line.number };
             let is_understood = match line.text.strip_prefix('[') {
                 Some(section) => self.section(section),
@@ -57,6 +58,7 @@ impl Reader<'_> {
     /// Whether the line can be understood.
     fn section(&mut self, behind_bracket: &str) -> bool {
         let Some((name, _)) = behind_bracket.split_once(']') else { return false };
+        self.conf.has_section = true;
         if ["global", "globals"].contains(&folded(name).as_str()) {
             self.share = None;
             return true;
