@@ -3,8 +3,9 @@
 //! # What is in it
 //!
 //! Files and directories beneath the folder. Links are not followed, wherever they lead: [`Folder`] looks up no name but by `openat2`
-//! with RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS and RESOLVE_NO_SYMLINKS. Neither can a link that is put in the way in the right moment lead
-//! anywhere, nor can a name that a client deletes or renames be another file's than the one that it has open. To follow links that stay
+//! with RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS and RESOLVE_NO_SYMLINKS. A link that is put in the way in the right moment leads
+//! nowhere. A name is deleted or renamed if it is that of the file that is open; a program of the host that gives the name to another
+//! file between this look and the change has that file deleted or renamed. To follow links that stay
 //! inside would gain little and make two places of one name. Links, devices, pipes and sockets are not shown, and cannot be opened.
 //! File systems that are mounted below the folder are part of it.
 //!
