@@ -3,8 +3,9 @@
 //! # What is in it
 //!
 //! Files and directories beneath the folder. Links are not followed, wherever they lead: [`Folder`] looks up no name but by `openat2`
-//! with RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS and RESOLVE_NO_SYMLINKS. Neither can a link that is put in the way in the right moment lead
-//! anywhere, nor can a name that a client deletes or renames be another file's than the one that it has open. To follow links that stay
+//! with RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS and RESOLVE_NO_SYMLINKS. A link that is put in the way in the right moment leads
+//! nowhere. A name is deleted or renamed if it is that of the file that is open; a program of the host that gives the name to another
+//! file between this look and the change has that file deleted or renamed. To follow links that stay
 //! inside would gain little and make two places of one name. Links, devices, pipes and sockets are not shown, and cannot be opened.
 //! File systems that are mounted below the folder are part of it.
 //!
@@ -26,6 +27,7 @@ mod beneath;
 mod change;
 mod data;
 mod listing;
+mod lookup;
 mod names;
 mod open;
 mod status;
@@ -40,11 +42,12 @@ use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags, fstatvfs};
 use smbd_smb2::server::{Attributes, Change, Entry, FileResult, FileSystem, OpenParameters, Volume};
-use smbd_smb2::wire::{CreateAction, LockElement, LockFlags, NtStatus};
+use smbd_smb2::wire::{CreateAction, CreateDisposition, LockElement, LockFlags, NtStatus};
 
 use self::attributes::{Kind, attributes, kind};
 use self::beneath::Key;
 pub use self::data::Data;
+pub use self::lookup::{LookedUp, Lookup};
 use self::table::Table;
 
 /// Bytes of a sector, of which a unit of allocation has several.
@@ -90,6 +93,34 @@ impl Folder {
         let stat = beneath::stat(&root).map_err(|status| io::Error::other(status.to_string()))?;
         let (root, key, label) = (Arc::new(root), Key::of(&stat), label.to_owned());
         Ok(Self { root, key, label, options, table: Table::default() })
+    }
+
+    /// What looks up names, while others use the folder.
+    #[must_use]
+    pub fn lookup(&self) -> Lookup {
+        let (root, is_case_sensitive) = (Arc::clone(&self.root), self.options.case_sensitive);
+        Lookup { root, is_case_sensitive, made: self.table.made_count() }
+    }
+
+    /// Opens or makes what was looked up. None if the name has changed meanwhile: it has to be looked up again.
+    ///
+    /// # Errors
+    /// The status of MS-FSA 2.1.5.1.
+    pub fn open_at(
+        &mut self,
+        parameters: &OpenParameters,
+        looked_up: LookedUp,
+    ) -> FileResult<Option<(FolderFile, CreateAction)>> {
+        open::open_at(self, parameters, looked_up)
+    }
+
+    /// Whether a name in other capitals may have been made after the look, so that this one must not be made.
+    fn misses(&self, how: &OpenParameters, looked_up: &LookedUp) -> bool {
+        let makes = !matches!(how.disposition, CreateDisposition::OPEN | CreateDisposition::OVERWRITE);
+        let Some(place) = looked_up.place.as_ref().filter(|_| makes && !self.options.case_sensitive) else {
+            return false;
+        };
+        self.table.was_made_since(looked_up.made, place) && matches!(place.stat(), Ok(None))
     }
 
     /// What `file` reads from, if no lock keeps it from these bytes. A lock that is taken later is not looked at.

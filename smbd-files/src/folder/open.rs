@@ -9,7 +9,8 @@ use smbd_smb2::server::{FileResult, OpenParameters, Use};
 use smbd_smb2::wire::{AccessMask, CreateAction, CreateDisposition, CreateOptions, FileAttributes, NtStatus};
 
 use super::attributes::{Kind, is_read_only, kind};
-use super::beneath::{self, Key, Place, place, stat};
+use super::beneath::{self, Key, Place, stat};
+use super::lookup::LookedUp;
 use super::table::Opened;
 use super::{Folder, FolderFile, status};
 
@@ -17,7 +18,7 @@ use super::{Folder, FolderFile, status};
 const READS: u32 = AccessMask::READ_DATA.0 | AccessMask::EXECUTE.0;
 const WRITES: u32 = AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0;
 /// How often something else may have come to a name between two looks at it.
-const TRIES: usize = 16;
+pub(super) const TRIES: usize = 16;
 /// Modes of what is made, less what the process masks.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
@@ -31,39 +32,57 @@ enum Look {
 }
 
 pub(super) fn open(folder: &mut Folder, how: &OpenParameters) -> FileResult<(FolderFile, CreateAction)> {
+    for _ in 0..TRIES {
+        let looked_up = folder.lookup().look_up(&how.path)?;
+        if let Some(opened) = open_at(folder, how, looked_up)? {
+            return Ok(opened);
+        }
+    }
+    Err(NtStatus::SHARING_VIOLATION)
+}
+
+/// Opens what was looked up. None if the name has changed meanwhile, and has to be looked up again.
+pub(super) fn open_at(
+    folder: &mut Folder,
+    how: &OpenParameters,
+    looked_up: LookedUp,
+) -> FileResult<Option<(FolderFile, CreateAction)>> {
     let replaces = replaces(how);
     if folder.options.read_only
         && (how.disposition != CreateDisposition::OPEN || how.access.0 & (WRITES | AccessMask::DELETE.0) != 0)
     {
         return Err(NtStatus::ACCESS_DENIED);
     }
+    if folder.misses(how, &looked_up) {
+        return Ok(None);
+    }
+    let place = looked_up.place;
     // What replaces writes, whatever it was opened for.
     let access = if replaces { how.access | AccessMask::WRITE_DATA } else { how.access };
     let usage = Use { access, share: how.share_access };
-    for _ in 0..TRIES {
-        let place = place(&folder.root, &how.path, folder.options.case_sensitive)?;
-        let found = match &place {
-            None => Some(stat(&folder.root)?),
-            Some(place) => place.stat()?,
-        };
-        let looked = match (&found, &place) {
-            (Some(found), _) => existing(folder, place.as_ref(), found, how, &usage)?,
-            (None, Some(place)) => make(folder, place, how)?,
-            (None, None) => return Err(NtStatus::OBJECT_NAME_NOT_FOUND),
-        };
-        let Look::Open(fd, stat, action) = looked else { continue };
-        let key = Key::of(&stat);
-        let delete_on_close = how.options.contains(CreateOptions::DELETE_ON_CLOSE);
-        if delete_on_close {
-            may_delete(&stat, place.as_ref(), &fd)?;
-        }
-        let needs_place = delete_on_close || how.access.contains(AccessMask::DELETE);
-        let usage = Use { access: how.access, share: how.share_access };
-        let opened = Opened { usage, place: place.filter(|_| needs_place), delete_on_close, listing: None };
-        let open = folder.table.add(key, opened);
-        return Ok((FolderFile { open, key, fd: Arc::new(fd) }, action));
+    let found = match &place {
+        None => Some(stat(&folder.root)?),
+        Some(place) => place.stat()?,
+    };
+    let looked = match (&found, &place) {
+        (Some(found), _) => existing(folder, place.as_ref(), found, how, &usage)?,
+        (None, Some(place)) => make(folder, place, how)?,
+        (None, None) => return Err(NtStatus::OBJECT_NAME_NOT_FOUND),
+    };
+    let Look::Open(fd, stat, action) = looked else { return Ok(None) };
+    if let (CreateAction::CREATED, Some(place)) = (action, &place) {
+        folder.table.made(place);
     }
-    Err(NtStatus::SHARING_VIOLATION)
+    let key = Key::of(&stat);
+    let delete_on_close = how.options.contains(CreateOptions::DELETE_ON_CLOSE);
+    if delete_on_close {
+        may_delete(&stat, place.as_ref(), &fd)?;
+    }
+    let needs_place = delete_on_close || how.access.contains(AccessMask::DELETE);
+    let usage = Use { access: how.access, share: how.share_access };
+    let opened = Opened { usage, place: place.filter(|_| needs_place), delete_on_close, listing: None };
+    let open = folder.table.add(key, opened);
+    Ok(Some((FolderFile { open, key, fd: Arc::new(fd) }, action)))
 }
 
 fn replaces(how: &OpenParameters) -> bool {

@@ -1,18 +1,26 @@
 //! Files that clients have open, and what they owe each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
+use smbd_smb2::security::capital;
 use smbd_smb2::server::{FileResult, Locks, Use};
 use smbd_smb2::wire::NtStatus;
 
 use super::beneath::{Key, Place};
 use super::listing::Listing;
 
+/// How many names that were made are kept. A name that was looked up before all of these is looked up again.
+const MADE_MAX: usize = 1024;
+
 /// Open files by what they are on the host, so that two names of one file are one file.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     nodes: BTreeMap<Key, Node>,
     last: u64,
+    /// The names that were made last, in capitals, with their directories.
+    made: VecDeque<(Key, String)>,
+    /// How many names were made.
+    made_count: u64,
 }
 
 /// A file that is open.
@@ -91,8 +99,31 @@ impl Table {
         self.nodes.remove(&key)?.pending
     }
 
+    /// How many names were made.
+    pub(super) const fn made_count(&self) -> u64 {
+        self.made_count
+    }
+
+    /// A name was made.
+    pub(super) fn made(&mut self, place: &Place) {
+        if self.made.len() == MADE_MAX {
+            self.made.pop_front();
+        }
+        self.made.push_back((place.parent_key, capital(&place.name.to_string_lossy())));
+        self.made_count = self.made_count.saturating_add(1);
+    }
+
+    /// Whether a name with these capitals may have been made since `count` names were.
+    pub(super) fn was_made_since(&self, count: u64, place: &Place) -> bool {
+        let newer = usize::try_from(self.made_count.saturating_sub(count)).unwrap_or(usize::MAX);
+        let capitals = capital(&place.name.to_string_lossy());
+        let is_it = |(parent, name): &(Key, String)| *parent == place.parent_key && *name == capitals;
+        newer > self.made.len() || self.made.iter().rev().take(newer).any(is_it)
+    }
+
     /// A file has another name.
     pub(super) fn renamed(&mut self, key: Key, from: &Place, to: &Place) {
+        self.made(to);
         let Some(node) = self.nodes.get_mut(&key) else { return };
         let places = node.opens.values_mut().filter_map(|open| open.place.as_mut());
         for place in places.chain(node.pending.as_mut()) {

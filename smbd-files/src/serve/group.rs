@@ -10,11 +10,11 @@ use std::time::Duration;
 use smbd_smb2::server::{Action, Client, ConnectionId, LinkId, Operation, OperationId};
 use smbd_smb2::wire::Guid;
 use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use super::carry::carry_out;
+use super::carry::{OPENING_MAX, start};
 use super::clock::{Clock, now};
 use super::host::{Host, REPLACED_MAX, Replaced, Told};
 use super::known::Known;
@@ -53,6 +53,7 @@ pub(super) fn admit(
         data: BTreeMap::new(),
         running: BTreeSet::new(),
         cancelled: BTreeSet::new(),
+        turns: Arc::new(Semaphore::new(OPENING_MAX)),
         last: LinkId::FIRST,
         known: host.known(guid),
     };
@@ -78,6 +79,8 @@ struct Group {
     running: BTreeSet<OperationId>,
     /// Those of them for which the client does not want to wait.
     cancelled: BTreeSet<OperationId>,
+    /// To open files.
+    turns: Arc<Semaphore>,
     /// The connection that was listened to last.
     last: LinkId,
     /// What a broker knows of it, if it is told.
@@ -260,9 +263,8 @@ impl Group {
 
     fn start(&mut self, id: OperationId, operation: Operation) {
         self.running.insert(id);
-        let (host, number) = (Arc::clone(&self.host), self.number);
         let data = self.data.remove(&id).unwrap_or_default();
-        spawn_blocking(move || carry_out(&host, number, id, operation, data, now()));
+        start(Arc::clone(&self.host), &self.turns, (self.number, id), operation, data);
     }
 
     /// The client does not want to wait for a lock. One that is still being tried is looked at when it waits.

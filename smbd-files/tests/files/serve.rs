@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use smbd_smb2::wire::{
     Dialect, Guid, Header, List, NegotiateRequest, NegotiateResponse, SecurityMode, write_element,
 };
@@ -148,6 +148,22 @@ fn nothing_is_written_to_a_share_that_is_read_only() {
     assert_eq!(put.status.code(), Some(1));
     assert!(String::from_utf8(put.stderr).unwrap().contains("STATUS_ACCESS_DENIED"));
     assert!(!folder.join("g").exists());
+}
+
+#[test]
+fn a_file_longer_than_the_limit_of_the_process_is_a_full_disk_and_the_server_goes_on() {
+    let folder = folder("serve-file-size");
+    let source = folder.join("source");
+    fs::write(&source, vec![1; 3 << 20]).unwrap();
+    let serve = Serve::start(&[text(&folder), "--users", &users(&folder, 0o600)]);
+    let limit = Rlimit { current: Some(1 << 20), maximum: None };
+    let pid = Pid::from_child(&serve.child);
+    prlimit(Some(pid), Resource::Fsize, limit).unwrap();
+    let put = serve.cp(&["put", text(&source), "URL/big"]);
+    let said = String::from_utf8(put.stderr).unwrap();
+    assert!(said.contains("STATUS_DISK_FULL"), "{said}");
+    let out = folder.join("out");
+    assert!(serve.cp(&["get", "URL/source", text(&out)]).status.success());
 }
 
 #[test]

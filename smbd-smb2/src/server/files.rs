@@ -173,13 +173,28 @@ impl<F: FileSystem> Files<F> {
         parameters: &OpenParameters,
         now: u64,
     ) -> Completion {
-        let share = self.shares.get_mut(parameters.share).ok_or(NtStatus::BAD_NETWORK_NAME)?;
-        let (file, action) = share.open(parameters, now)?;
-        let attributes = share.attributes(&file);
-        match attributes {
+        let open = |share: &mut F| share.open(parameters, now).map(Some);
+        self.open_with((connection, handle), parameters.share, now, open)?.ok_or(NtStatus::INTERNAL_ERROR)
+    }
+
+    /// Opens a file of a share by `open`: for a driver that has looked its name up elsewhere than here, where operations come one after
+    /// the other. None if `open` returns none.
+    ///
+    /// # Errors
+    /// That of `open`; STATUS_BAD_NETWORK_NAME: there is no such share.
+    pub fn open_with(
+        &mut self,
+        key: (ConnectionId, Handle),
+        number: usize,
+        now: u64,
+        open: impl FnOnce(&mut F) -> FileResult<Option<(F::File, CreateAction)>>,
+    ) -> FileResult<Option<Done>> {
+        let share = self.shares.get_mut(number).ok_or(NtStatus::BAD_NETWORK_NAME)?;
+        let Some((file, action)) = open(share)? else { return Ok(None) };
+        match share.attributes(&file) {
             Ok(attributes) => {
-                self.open.insert((connection, handle), (parameters.share, file));
-                Ok(Done::Opened { action, attributes })
+                self.open.insert(key, (number, file));
+                Ok(Some(Done::Opened { action, attributes }))
             }
             Err(status) => {
                 share.close(file, now);

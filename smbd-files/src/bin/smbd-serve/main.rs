@@ -75,6 +75,10 @@ fn run(options: &Options) -> Result<(), Trouble> {
         .enable_all()
         .build()
         .map_err(|error| Trouble::Failed(error.to_string()))?;
+    {
+        let _context = runtime.enter();
+        signals::outlive_limits()?;
+    }
     let drain = Duration::from_secs(options.drain.into());
     let result = match options.broker.as_deref().filter(|_| options.child.is_some()) {
         Some(path) => runtime.block_on(child::run(path, host, share.0, drain)),
