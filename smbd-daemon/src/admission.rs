@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::network::Network;
@@ -17,8 +18,17 @@ pub struct Admission {
 struct State {
     connections_max: u32,
     per_client_max: u32,
+    logging_in_max: u32,
     connections: u32,
-    clients: BTreeMap<IpAddr, u32>,
+    clients: BTreeMap<IpAddr, Count>,
+}
+
+/// Connections of one address.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    all: u32,
+    /// Those of them that have not logged in.
+    logging_in: u32,
 }
 
 /// Why a client is not let in.
@@ -30,6 +40,8 @@ pub enum Refused {
     Connections,
     /// The client has as many as it may have.
     PerClient,
+    /// The client has as many connections without a login as it may have.
+    LoggingIn,
 }
 
 impl fmt::Display for Refused {
@@ -38,6 +50,7 @@ impl fmt::Display for Refused {
             Self::Network => "its address is in no allowed network (--allow)",
             Self::Connections => "too many connections (limits.connections, limits.memory_mib)",
             Self::PerClient => "too many connections of this client (limits.per_client)",
+            Self::LoggingIn => "too many connections of this client that have not logged in",
         })
     }
 }
@@ -47,13 +60,32 @@ impl fmt::Display for Refused {
 pub struct Pass {
     admission: Arc<Admission>,
     client: IpAddr,
+    is_logged_in: AtomicBool,
+}
+
+impl Pass {
+    /// The connection has logged in. It counts against the limit of those that have not no more.
+    pub fn logged_in(&self) {
+        if !self.is_logged_in.swap(true, Ordering::Relaxed)
+            && let Some(count) = self.admission.state().clients.get_mut(&self.client)
+        {
+            count.logging_in = count.logging_in.saturating_sub(1);
+        }
+    }
 }
 
 impl Admission {
     /// So many connections at the same time, and so many of one address.
     #[must_use]
     pub fn new(connections_max: u32, per_client_max: u32) -> Arc<Self> {
-        let state = State { connections_max, per_client_max, connections: 0, clients: BTreeMap::new() };
+        Self::with_logins(connections_max, per_client_max, per_client_max)
+    }
+
+    /// As [`Admission::new`], and at most `logging_in_max` connections of one address that have not logged in ([`Pass::logged_in`]).
+    #[must_use]
+    pub fn with_logins(connections_max: u32, per_client_max: u32, logging_in_max: u32) -> Arc<Self> {
+        let (connections, clients) = (0, BTreeMap::new());
+        let state = State { connections_max, per_client_max, logging_in_max, connections, clients };
         Arc::new(Self { state: Mutex::new(state) })
     }
 
@@ -62,10 +94,11 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Other limits, from now on. Connections beyond them stay.
+    /// Other limits, as those of [`Admission::new`], from now on. Connections beyond them stay.
     pub fn set_limits(&self, connections_max: u32, per_client_max: u32) {
         let mut state = self.state();
         (state.connections_max, state.per_client_max) = (connections_max, per_client_max);
+        state.logging_in_max = per_client_max;
     }
 
     /// How many connections there are.
@@ -95,23 +128,29 @@ impl Admission {
         if state.connections >= state.connections_max {
             return Err(Refused::Connections);
         }
-        let of_client = state.clients.get(&client).copied().unwrap_or(0);
-        if of_client >= state.per_client_max {
+        let Count { all, logging_in } = state.clients.get(&client).copied().unwrap_or_default();
+        if all >= state.per_client_max {
             return Err(Refused::PerClient);
         }
-        state.clients.insert(client, of_client.saturating_add(1));
+        if logging_in >= state.logging_in_max {
+            return Err(Refused::LoggingIn);
+        }
+        let count = Count { all: all.saturating_add(1), logging_in: logging_in.saturating_add(1) };
+        state.clients.insert(client, count);
         state.connections = state.connections.saturating_add(1);
         drop(state);
-        Ok(Pass { admission: Arc::clone(self), client })
+        Ok(Pass { admission: Arc::clone(self), client, is_logged_in: AtomicBool::new(false) })
     }
 }
 
 impl Drop for Pass {
     fn drop(&mut self) {
+        // What has not logged in leaves both counts.
+        self.logged_in();
         let mut state = self.admission.state();
         state.connections = state.connections.saturating_sub(1);
         match state.clients.get_mut(&self.client) {
-            Some(count) if *count > 1 => *count = count.saturating_sub(1),
+            Some(count) if count.all > 1 => count.all = count.all.saturating_sub(1),
             _ => drop(state.clients.remove(&self.client)),
         }
     }
@@ -153,6 +192,26 @@ mod tests {
         assert_eq!((admission.connections(), enter("10.9.0.3").unwrap_err()), (2, Refused::Connections));
         drop((first, second));
         assert!(enter("10.9.0.3").is_ok());
+    }
+
+    #[test]
+    fn a_client_without_a_login_has_fewer_places_and_a_login_or_an_end_gives_one_back() {
+        let admission = Admission::with_logins(9, 3, 1);
+        let enter = |client: &str| admission.enter_of_any(client.parse().unwrap());
+        let first = enter("10.9.0.2").unwrap();
+        assert_eq!(enter("10.9.0.2").unwrap_err(), Refused::LoggingIn);
+        drop(enter("10.9.0.3").unwrap());
+        first.logged_in();
+        first.logged_in();
+        let second = enter("10.9.0.2").unwrap();
+        assert_eq!(enter("10.9.0.2").unwrap_err(), Refused::LoggingIn);
+        drop(second);
+        let again = enter("10.9.0.2").unwrap();
+        again.logged_in();
+        let third = enter("10.9.0.2").unwrap();
+        assert_eq!(enter("10.9.0.2").unwrap_err(), Refused::PerClient);
+        drop((first, again, third));
+        assert!(admission.state().clients.is_empty());
     }
 
     #[test]

@@ -8,8 +8,10 @@ use bytes::{Bytes, BytesMut};
 use smbd_broker::client::{self, Connection};
 use smbd_broker::wire::{Age, Area, Direction};
 use smbd_smb2::server::{OperationId, Transport};
+use tokio::time::Instant;
 
 use super::link::{Event, Link, Order};
+use super::stuck::{Watch, too_long};
 use crate::transport::Lost;
 
 /// Bytes that may wait to be sent before nothing more is received.
@@ -26,14 +28,29 @@ pub struct BrokerLink {
     /// Slots that were taken for the first order.
     areas: Option<Vec<Area>>,
     /// Transfers by their tags.
-    transfers: BTreeMap<u64, (OperationId, Direction)>,
+    transfers: BTreeMap<u64, Transfer>,
+    watch: Watch,
+}
+
+/// A transfer that the broker has been given.
+struct Transfer {
+    id: OperationId,
+    direction: Direction,
+    began: Instant,
 }
 
 impl BrokerLink {
     /// Wraps a connection of an owner.
     #[must_use]
     pub const fn new(connection: Connection) -> Self {
-        Self { connection, outbox: VecDeque::new(), waiting: 0, areas: None, transfers: BTreeMap::new() }
+        Self {
+            connection,
+            outbox: VecDeque::new(),
+            waiting: 0,
+            areas: None,
+            transfers: BTreeMap::new(),
+            watch: Watch::new(),
+        }
     }
 
     /// Gives the broker what waits; ready when it has been given everything.
@@ -75,14 +92,14 @@ impl BrokerLink {
         let areas = self.areas.take().unwrap_or_default();
         let transfer = smbd_broker::wire::Transfer { direction, offset: 0, remote: buffers, areas };
         let tag = self.connection.start_or_give(transfer).map_err(|error| error.to_string())?;
-        self.transfers.insert(tag, (id, direction));
+        self.transfers.insert(tag, Transfer { id, direction, began: Instant::now() });
         Ok(())
     }
 
     /// What a transfer that has ended is to the server.
     fn done(&mut self, tag: u64, areas: &[Area], is_success: bool) -> Option<Event> {
         let slots = self.connection.slots();
-        let (id, direction) = self.transfers.remove(&tag)?;
+        let Transfer { id, direction, .. } = self.transfers.remove(&tag)?;
         let event = match direction {
             Direction::Write => Event::Delivered(id, is_success),
             Direction::Read => {
@@ -112,6 +129,11 @@ impl Link for BrokerLink {
                 return Poll::Ready(Err(lost));
             }
             let wants_messages = wants_messages && self.waiting <= WAITING_MAX;
+            // A client that goes on sending messages cannot keep this from being looked at.
+            let oldest = self.transfers.values().map(|transfer| transfer.began).min();
+            if self.watch.poll(oldest, cx).is_ready() {
+                return Poll::Ready(Err(too_long()));
+            }
             match ready!(self.connection.poll_event(cx, wants_messages)).map_err(Lost::because)? {
                 client::Event::Message { age: Age::New, bytes } => {
                     return Poll::Ready(Ok(Event::Message(BytesMut::from(Bytes::from(bytes)))));

@@ -20,7 +20,6 @@ mod member;
 #[cfg(feature = "verbs")]
 mod rdma;
 mod registry;
-#[cfg(feature = "verbs")]
 mod stuck;
 mod tcp;
 #[cfg(test)]

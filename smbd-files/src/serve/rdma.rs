@@ -18,7 +18,7 @@ use smbd_verbs::tokio::{AsyncEnd, Connection, Failure, Receiver, Sender};
 use tokio::time::Instant;
 
 use super::link::{Event, Link, Order};
-use super::stuck::{TRANSFER_MAX, Watch};
+use super::stuck::{Watch, too_long};
 use crate::transport::Lost;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -232,10 +232,7 @@ impl Link for RdmaLink {
         }
         let oldest = self.transfers.iter().map(|transfer| transfer.began).min();
         if self.watch.poll(oldest, cx).is_ready() {
-            let seconds = TRANSFER_MAX.as_secs();
-            return Poll::Ready(Err(Lost::because(format_args!(
-                "a transfer by RDMA took more than {seconds} s"
-            ))));
+            return Poll::Ready(Err(too_long()));
         }
         if !wants_messages || self.waiting > WAITING_MAX {
             return Poll::Pending;

@@ -7,16 +7,28 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::transport::Lost;
+
 /// How long a transfer by RDMA may take. A client that is gone without a word is found out by the keepalive timer after 125 s
 /// (MS-SMBD 3.1.6.2), if the device does not say so. That is too long while data are under way: as long as they are, the file takes no
 /// changes on the client's other connections (MS-SMB2 3.3.5.2.10).
-pub(super) const TRANSFER_MAX: Duration = Duration::from_secs(30);
+const TRANSFER_MAX: Duration = Duration::from_secs(30);
 
 /// Watches the oldest of all transfers.
 #[derive(Debug, Default)]
 pub(super) struct Watch(Option<Pin<Box<Sleep>>>);
 
+/// Why a connection ends when [`Watch::poll`] is ready.
+pub(super) fn too_long() -> Lost {
+    Lost::because(format_args!("a transfer by RDMA took more than {} s", TRANSFER_MAX.as_secs()))
+}
+
 impl Watch {
+    /// A watch that is not set.
+    pub(super) const fn new() -> Self {
+        Self(None)
+    }
+
     /// Ready if the oldest transfer under way, which began then, has taken too long. If not, the task is woken when it has.
     pub(super) fn poll(&mut self, oldest: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
         let Some(until) = oldest.map(|began| began + TRANSFER_MAX) else { return Poll::Pending };

@@ -9,8 +9,9 @@ use rustix::stdio::stdin;
 use rustix::thread::set_name;
 use smbd_broker::client::{Broker, Connection, Incoming, connect, take_over};
 use smbd_broker::socket::UnixPackets;
+use smbd_daemon::admission::Admission;
 use smbd_files::serve::Host;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -38,9 +39,11 @@ pub(crate) async fn run(path: &Path, host: Host, connections: u16, drain: Durati
         () = signals.next() => return Ok(()),
     };
     let (stop, stopped) = watch::channel(false);
-    let places = Arc::new(Semaphore::new(connections.into()));
+    // All connections of this process are of one client: the parent holds the limits of an address.
+    let admission = Admission::new(connections.into(), connections.into());
+    let refusals = Arc::default();
     let host = Arc::new(host.announced_to(broker));
-    let clients = Clients { host, places, places_of: "--connections", stop: stopped, drain };
+    let clients = Clients { host, admission, refusals, places_of: "--connections", stop: stopped, drain };
     let mut tasks = JoinSet::new();
     let_in(connection, &clients, &mut tasks);
     loop {

@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use smbd_daemon::admission::{Admission, Pass, Refused};
+use smbd_daemon::refusals::Refusals;
 use smbd_files::serve::{Counts, End, Host, Link, serve};
 use smbd_smb2::server::About;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::log::Line;
 
@@ -14,7 +16,8 @@ use crate::log::Line;
 #[derive(Clone)]
 pub(crate) struct Clients {
     pub(crate) host: Arc<Host>,
-    pub(crate) places: Arc<Semaphore>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) refusals: Arc<Refusals>,
     /// The option that says how many places there are.
     pub(crate) places_of: &'static str,
     pub(crate) stop: watch::Receiver<bool>,
@@ -22,14 +25,23 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// A place for a client, if one is left. Who gets none is logged.
-    pub(crate) fn enter(&self, client: SocketAddr, over: &str) -> Option<OwnedSemaphorePermit> {
-        let place = Arc::clone(&self.places).try_acquire_owned().ok();
-        if place.is_none() {
-            let line = Line::new("client refused").with("client", client).with("over", over);
-            line.with("why", format_args!("all places are taken ({})", self.places_of)).write();
+    /// A place for a client, if one is left. Refusals are logged, one line a second at most.
+    pub(crate) fn enter(&self, client: SocketAddr, over: &str) -> Option<Pass> {
+        let why = match self.admission.enter_of_any(client.ip()) {
+            Ok(place) => return Some(place),
+            Err(Refused::PerClient) => "this address has all its places (--per-client)".to_owned(),
+            Err(Refused::LoggingIn) => {
+                "this address has all its places for connections without a login (--logging-in)".to_owned()
+            }
+            Err(Refused::Connections | Refused::Network) => {
+                format!("all places are taken ({})", self.places_of)
+            }
+        };
+        if let Some(before) = self.refusals.count() {
+            let line = Line::new("client refused").with("client", client).with("over", over).with("why", why);
+            line.maybe("others_before", Some(before).filter(|before| *before > 0)).write();
         }
-        place
+        None
     }
 
     /// Serves a client to its end.
@@ -38,11 +50,16 @@ impl Clients {
         client: SocketAddr,
         over: &'static str,
         link: impl Link + 'static,
-        place: OwnedSemaphorePermit,
+        place: Pass,
     ) {
         let line = move |what| Line::new(what).with("client", client).with("over", over);
         line("client connected").write();
-        let logged_in = move |about: &About| of_session(line("client session"), about).write();
+        let place = Arc::new(place);
+        let of_login = Arc::clone(&place);
+        let logged_in = move |about: &About| {
+            of_login.logged_in();
+            of_session(line("client session"), about).write();
+        };
         let End { why, seen } = serve(self.host, link, self.stop, self.drain, logged_in).await;
         let ended = line("client ended");
         let ended = match seen {

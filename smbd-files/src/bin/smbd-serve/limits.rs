@@ -1,6 +1,9 @@
 //! What all clients together may use.
 
+use std::sync::Arc;
+
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use smbd_daemon::admission::Admission;
 use smbd_smb2::server::Params;
 
 /// Data that a credit stands for, in bytes.
@@ -35,6 +38,24 @@ pub(crate) fn divide(params: &mut Params, clients: u16, memory: u32, descriptors
     }
     params.opens_max = params.opens_max.min(usize::try_from(opens).unwrap_or(usize::MAX));
     Ok(())
+}
+
+/// The fewest places of an address that are the default: those of one session with its channels.
+const PER_CLIENT: u16 = 8;
+
+/// Who is let in, of so many places. One address has half of them by default, and half of those for connections without a login, so that
+/// places are left for others. With processes for clients (`is_parent`), the parent does not know who has logged in: a client without a
+/// login leaves by itself (`--login`).
+pub(crate) fn admission(
+    places: u16,
+    per_client: Option<u16>,
+    logging_in: Option<u16>,
+    is_parent: bool,
+) -> Arc<Admission> {
+    let per_client = per_client.unwrap_or_else(|| (places / 2).max(PER_CLIENT)).min(places);
+    let logging_in = logging_in.unwrap_or_else(|| (per_client / 2).max(1)).min(per_client);
+    let logging_in = if is_parent { per_client } else { logging_in };
+    Admission::with_logins(places.into(), per_client.into(), logging_in.into())
 }
 
 /// What each of several processes may have of all connections, and of the memory (MiB).
@@ -76,6 +97,17 @@ mod tests {
         assert_eq!(share(64, 4096, 1), Ok((64, 4096)));
         assert_eq!(share(7, 100, 3), Ok((2, 33)));
         assert!(share(15, 4096, 16).is_err());
+    }
+
+    #[test]
+    fn one_address_leaves_places_to_others_with_children_as_well() {
+        for (is_parent, most) in [(false, 16), (true, 32)] {
+            let admission = admission(64, None, None, is_parent);
+            let enter = |client: &str| admission.enter_of_any(client.parse().unwrap());
+            let silent: Vec<_> = (0..70).filter_map(|_| enter("10.9.0.2").ok()).collect();
+            assert_eq!(silent.len(), most);
+            assert!(enter("10.9.0.3").is_ok());
+        }
     }
 
     #[test]

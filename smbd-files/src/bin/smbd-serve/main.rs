@@ -36,7 +36,7 @@ use smbd_files::serve::Host;
 use smbd_smb2::security::{NtHash, RdmaTransforms, capital};
 use smbd_smb2::server::{Params, Server, Share};
 use smbd_smb2::wire::Guid;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use trouble::Trouble;
 use users::Users;
 
@@ -119,6 +119,8 @@ fn host(
     params.rdma_transforms =
         if options.no_rdma_transforms { RdmaTransforms::NONE } else { RdmaTransforms::ALL };
     (params.max_read_size, params.max_write_size) = (TRANSFER_MAX, TRANSFER_MAX);
+    // Units of 100 ns.
+    params.setup_timeout = u64::from(options.login) * 10_000_000;
     params.channels_max = options.channels.into();
     params.interfaces = interfaces::told(&with_broker(addresses, options));
     limits::divide(&mut params, connections, memory, limits::descriptors()).map_err(Trouble::Usage)?;
@@ -158,8 +160,9 @@ async fn serve(
         Some(_) => (options.children, "--children"),
         None => (options.connections, "--connections"),
     };
-    let places = Arc::new(Semaphore::new(places.into()));
-    let clients = Clients { host: Arc::new(host), places, places_of, stop: stopped, drain };
+    let admission = limits::admission(places, options.per_client, options.logging_in, program.is_some());
+    let refusals = Arc::default();
+    let clients = Clients { host: Arc::new(host), admission, refusals, places_of, stop: stopped, drain };
     let broker = match options.broker.as_deref() {
         Some(path) => Some((FromBroker::attach(path).await?, program)),
         None => None,

@@ -66,6 +66,17 @@ pub(crate) struct Options {
     /// The most connections at one time; more are refused
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) connections: u16,
+    /// The most connections of one address, with --fork the most children; more are refused [default: half of --connections or --children,
+    /// 8 at least]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) per_client: Option<u16>,
+    /// The most connections of one address that have not logged in; more are refused. With --fork it is --per-client [default: half of
+    /// --per-client]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) logging_in: Option<u16>,
+    /// Seconds in which a client has to log in; a connection without a session ends then
+    #[arg(long, value_name = "S", default_value_t = 45, value_parser = clap::value_parser!(u16).range(1..=600))]
+    pub(crate) login: u16,
     /// The most memory for requests and answers of all clients together, in MiB: 24 for each of them at least
     #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(24..=1 << 20))]
     pub(crate) memory: u32,
