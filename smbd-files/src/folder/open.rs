@@ -76,7 +76,11 @@ pub(super) fn open_at(
     let key = Key::of(&stat);
     let delete_on_close = how.options.contains(CreateOptions::DELETE_ON_CLOSE);
     if delete_on_close {
-        may_delete(&stat, place.as_ref(), &fd)?;
+        match may_delete(&stat, place.as_ref(), &fd) {
+            // It stays when it is closed.
+            Ok(()) | Err(NtStatus::DIRECTORY_NOT_EMPTY) => {}
+            Err(status) => return Err(status),
+        }
     }
     let needs_place = delete_on_close || how.access.contains(AccessMask::DELETE);
     let usage = Use { access: how.access, share: how.share_access };

@@ -270,7 +270,8 @@ pub enum Operation {
     /// Lock ranges, all or none: [`Done::Nothing`]. If one cannot be locked, STATUS_LOCK_NOT_GRANTED; without
     /// [`LockFlags::FAIL_IMMEDIATELY`](crate::wire::LockFlags::FAIL_IMMEDIATELY) it waits until it can.
     Lock(Handle, Vec<LockElement>),
-    /// Unlock ranges, one after the other, up to one that is not locked: STATUS_RANGE_NOT_LOCKED. [`Done::Nothing`].
+    /// Unlock ranges, one after the other: [`Done::Nothing`]. It ends at one that is not locked with STATUS_RANGE_NOT_LOCKED, and at one
+    /// whose flags are not those of an unlock with STATUS_INVALID_PARAMETER (3.3.5.14.1); those before it stay unlocked.
     Unlock(Handle, Vec<LockElement>),
 }
 

@@ -7,6 +7,7 @@ use super::action::{
     Change, Completion, Done, Handle, OpenParameters, Operation, OperationId, ReadBuffer, WriteData,
 };
 use super::file::{Attributes, Entry, Volume};
+use super::status;
 use crate::wire::{CreateAction, LockElement, LockFlags, NtStatus};
 
 /// By which a driver tells its connections apart. Handles are unique within a connection only.
@@ -259,7 +260,15 @@ impl<F: FileSystem> Files<F> {
             Operation::List { after, max, .. } => share.list(file, after, max).map(Done::Entries),
             Operation::Change(_, change) => share.change(file, &change, now).map(|()| Done::Nothing),
             Operation::Unlock(_, ranges) => {
-                ranges.iter().try_for_each(|range| share.unlock(file, range)).map(|()| Done::Nothing)
+                let unlock = |range: &LockElement| {
+                    // 3.3.5.14.1
+                    if range.flags.with(LockFlags::FAIL_IMMEDIATELY, false) != LockFlags::UNLOCK {
+                        return Err(NtStatus::INVALID_PARAMETER);
+                    }
+                    status::check_range(range)?;
+                    share.unlock(file, range)
+                };
+                ranges.iter().try_for_each(unlock).map(|()| Done::Nothing)
             }
             Operation::Open(..) | Operation::Close { .. } | Operation::Lock(..) => {
                 Err(NtStatus::INTERNAL_ERROR)

@@ -4,10 +4,10 @@ use smbd_smb2::wire::info::class;
 use smbd_smb2::wire::{
     AccessMask, AdditionalInformation, CloseFlags, CloseRequest, CloseResponse, ControlCode, CreateAction,
     CreateContext, CreateDisposition, CreateOptions, CreateRequest, CreateResponse, ErrorResponse,
-    FileAttributes, FileId, FlushRequest, InfoType, IoctlFlags, IoctlRequest, LeaseBreakAcknowledgment,
-    LockElement, LockFlags, LockRequest, NtStatus, OplockBreakAcknowledgment, OplockLevel, QueryInfoRequest,
-    QueryInfoResponse, ReadRequest, ReadResponse, Records, SetInfoRequest, ShareAccess, Text, WriteFlags,
-    WriteRequest, WriteResponse,
+    FileAttributes, FileId, FlushRequest, ImpersonationLevel, InfoType, IoctlFlags, IoctlRequest,
+    LeaseBreakAcknowledgment, LockElement, LockFlags, LockRequest, NtStatus, OplockBreakAcknowledgment,
+    OplockLevel, QueryInfoRequest, QueryInfoResponse, ReadRequest, ReadResponse, Records, SetInfoRequest,
+    ShareAccess, Text, WriteFlags, WriteRequest, WriteResponse,
 };
 
 use crate::rig::{Answer, Rig, TCP, create, opened, params};
@@ -211,6 +211,11 @@ fn a_bad_create_is_refused_with_its_status() {
         ("x\\f", D::CREATE, none, NtStatus::OBJECT_PATH_NOT_FOUND),
         ("f\\f", D::CREATE, none, NtStatus::OBJECT_PATH_NOT_FOUND),
         ("x", D::OPEN, CreateOptions::OPEN_BY_FILE_ID, NtStatus::NOT_SUPPORTED),
+        ("f", D::OPEN, CreateOptions::RESERVE_OPFILTER, NtStatus::NOT_SUPPORTED),
+        ("d\\", D::OPEN, CreateOptions::NON_DIRECTORY_FILE, NtStatus::OBJECT_NAME_INVALID),
+        ("d\\\\", D::OPEN, none, NtStatus::OBJECT_NAME_INVALID),
+        ("x\\", D::CREATE, none, NtStatus::OBJECT_NAME_INVALID),
+        ("f\\", D::OPEN, none, NtStatus::NOT_A_DIRECTORY),
         ("", D::OPEN, CreateOptions::DELETE_ON_CLOSE, NtStatus::CANNOT_DELETE),
     ] {
         assert_eq!(
@@ -221,7 +226,14 @@ fn a_bad_create_is_refused_with_its_status() {
     }
     let nothing = CreateRequest { desired_access: AccessMask::NONE, ..create("f", D::OPEN, none) };
     assert_eq!(rig.status(&nothing), NtStatus::ACCESS_DENIED);
+    let level = CreateRequest { impersonation_level: ImpersonationLevel(4), ..create("f", D::OPEN, none) };
+    assert_eq!(rig.status(&level), NtStatus(0xC000_00A5), "STATUS_BAD_IMPERSONATION_LEVEL");
     assert_eq!(rig.files.open_count(), 0);
+    for (name, disposition, options) in
+        [("d\\", D::OPEN, none), ("e\\", D::CREATE, CreateOptions::DIRECTORY_FILE)]
+    {
+        assert_eq!(rig.create(name, disposition, options).status(), NtStatus::SUCCESS, "{name}");
+    }
 }
 
 #[test]
@@ -239,7 +251,6 @@ fn contexts_are_answered_declined_or_refused() {
         CreateContext { name: CreateContext::LEASE, data: &[0; 52] },
         CreateContext { name: CreateContext::DURABLE_HANDLE_REQUEST, data: &[0; 16] },
         CreateContext { name: CreateContext::DURABLE_HANDLE_REQUEST_V2, data: &[0; 32] },
-        CreateContext { name: CreateContext::EA_BUFFER, data: &[0; 8] },
         CreateContext { name: b"what is this", data: b"" },
     ];
     let answer = ask(&mut rig, &declined);
@@ -273,6 +284,7 @@ fn contexts_are_answered_declined_or_refused() {
         (CreateContext::DURABLE_HANDLE_RECONNECT, NtStatus::OBJECT_NAME_NOT_FOUND),
         (CreateContext::DURABLE_HANDLE_RECONNECT_V2, NtStatus::OBJECT_NAME_NOT_FOUND),
         (CreateContext::TIMEWARP_TOKEN, NtStatus::OBJECT_NAME_NOT_FOUND),
+        (CreateContext::EA_BUFFER, NtStatus(0xC000_004F)),
         (b"abc", NtStatus::INVALID_PARAMETER),
     ] {
         assert_eq!(ask(&mut rig, &[CreateContext { name, data: &[0; 16] }]).status(), expected);
@@ -383,6 +395,22 @@ fn a_directory_with_something_in_it_and_a_file_that_is_read_only_are_not_deleted
     assert_eq!(set(&mut rig, file, class::FILE_DISPOSITION, &[1]), NtStatus::SUCCESS);
     close(&mut rig, file);
     assert_eq!(set(&mut rig, directory, class::FILE_DISPOSITION, &[1]), NtStatus::SUCCESS);
+}
+
+#[test]
+fn a_directory_that_is_to_go_with_its_close_stays_if_something_is_in_it() {
+    let mut rig = ready();
+    let (directory, file) = (rig.directory("d"), rig.file("d\\f"));
+    close(&mut rig, directory);
+    let directory = opened(&rig.create("d", CreateDisposition::OPEN, CreateOptions::DELETE_ON_CLOSE));
+    close(&mut rig, directory);
+    close(&mut rig, file);
+    let left = rig.create("d\\f", CreateDisposition::OPEN, CreateOptions::DELETE_ON_CLOSE);
+    close(&mut rig, opened(&left));
+    let directory = opened(&rig.create("d", CreateDisposition::OPEN, CreateOptions::DELETE_ON_CLOSE));
+    close(&mut rig, directory);
+    let answer = rig.create("d", CreateDisposition::OPEN, CreateOptions::NONE);
+    assert_eq!(answer.status(), NtStatus::OBJECT_NAME_NOT_FOUND);
 }
 
 #[test]
@@ -528,6 +556,27 @@ fn ranges_are_locked_all_or_none() {
     assert_eq!(lock(&mut rig, second, &[range(0, now)]), NtStatus::SUCCESS, "a close unlocks");
 }
 
+/// 3.3.5.14.1
+#[test]
+fn what_was_unlocked_before_a_range_that_is_to_be_locked_stays_so() {
+    let mut rig = ready();
+    let first = rig.file("a");
+    let second = opened(&rig.create("a", CreateDisposition::OPEN, CreateOptions::NONE));
+    let now = LockFlags::EXCLUSIVE_LOCK | LockFlags::FAIL_IMMEDIATELY;
+    let range = |offset, flags| LockElement { offset, length: 10, flags };
+    let lock = |rig: &mut Rig, file_id, locks: &[LockElement]| {
+        rig.status(&LockRequest { file_id, locks: locks.into(), ..LockRequest::default() })
+    };
+    assert_eq!(lock(&mut rig, first, &[range(0, now), range(20, now)]), NtStatus::SUCCESS);
+    let mixed = [range(0, LockFlags::UNLOCK), range(10, now), range(20, LockFlags::UNLOCK)];
+    assert_eq!(lock(&mut rig, first, &mixed), NtStatus::INVALID_PARAMETER);
+    assert_eq!(lock(&mut rig, second, &[range(0, now)]), NtStatus::SUCCESS, "it was unlocked");
+    assert_eq!(lock(&mut rig, second, &[range(10, now)]), NtStatus::SUCCESS, "nobody locked it");
+    assert_eq!(lock(&mut rig, second, &[range(20, now)]), NtStatus::LOCK_NOT_GRANTED, "it is behind");
+    let beyond = [LockElement { offset: u64::MAX, length: 2, flags: LockFlags::UNLOCK }];
+    assert_eq!(lock(&mut rig, first, &beyond), NtStatus(0xC000_01A1), "STATUS_INVALID_LOCK_RANGE");
+}
+
 #[test]
 fn bad_locks_are_refused_before_any_range_is_locked() {
     let mut rig = ready();
@@ -537,7 +586,6 @@ fn bad_locks_are_refused_before_any_range_is_locked() {
     for locks in [
         &[][..],
         &[of(now), of(LockFlags::UNLOCK)],
-        &[of(LockFlags::UNLOCK), of(now)],
         &[of(LockFlags::EXCLUSIVE_LOCK), of(now)],
         &[of(LockFlags::SHARED_LOCK | LockFlags::EXCLUSIVE_LOCK)],
         &[of(LockFlags(0x80))],

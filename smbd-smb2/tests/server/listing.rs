@@ -95,6 +95,8 @@ fn a_pattern_and_its_flags_say_what_is_listed() {
     assert_eq!(names, ["c.bin"]);
     let (_, status) = list(&mut rig, root, request("nothing", QueryDirectoryFlags::RESTART_SCANS));
     assert_eq!(status, NtStatus::NO_SUCH_FILE);
+    let (_, status) = list(&mut rig, root, request("nothing", QueryDirectoryFlags::NONE));
+    assert_eq!(status, NtStatus::NO_MORE_FILES, "the search has begun before");
 }
 
 #[test]

@@ -11,14 +11,17 @@ use crate::server::inner::Inner;
 use crate::server::path::SharePath;
 use crate::server::pending::{Creating, Outcome, Task, What};
 use crate::server::session::{Open, Tree};
+use crate::server::status;
 use crate::wire::{
     AccessMask, ContextData as _, CreateAction, CreateContext, CreateContexts, CreateDisposition,
     CreateOptions, CreateRequest, CreateResponse, ErrorResponse, FileAttributes, FileId, ImpersonationLevel,
-    NtStatus, OplockLevel, QueryMaximalAccessResponse, QueryOnDiskIdResponse, Records, WireError,
+    NtStatus, OplockLevel, QueryMaximalAccessResponse, QueryOnDiskIdResponse, Records, Text, WireError,
 };
 
 /// Attributes that a client may give a new file.
 const SETTABLE: FileAttributes = FileAttributes(0x0000_31A7);
+
+const BACKSLASH: u16 = 0x5C;
 
 /// 3.3.5.9.
 pub(in crate::server) fn request(inner: &mut Inner, asked: &Asked, request: &CreateRequest<'_>) -> Outcome {
@@ -38,9 +41,8 @@ fn begin(inner: &mut Inner, asked: &Asked, request: &CreateRequest<'_>) -> Resul
         Tree::Pipes => return Err(NtStatus::OBJECT_NAME_NOT_FOUND),
         Tree::Files { share, maximal_access, .. } => (share, maximal_access),
     };
-    let path = SharePath::parse(request.name)?;
+    let (path, options) = named(request)?;
     let access = granted(request.desired_access, maximal_access)?;
-    let options = request.create_options;
     let makes = request.create_disposition != CreateDisposition::OPEN;
     let deletes = options.contains(CreateOptions::DELETE_ON_CLOSE);
     if (makes && !maximal_access.contains(AccessMask::WRITE_DATA))
@@ -81,11 +83,13 @@ fn check(request: &CreateRequest<'_>) -> Result<(), NtStatus> {
     let options = request.create_options;
     let (directory, file) = (CreateOptions::DIRECTORY_FILE, CreateOptions::NON_DIRECTORY_FILE);
     let is_valid = request.create_disposition.name().is_some()
-        && request.impersonation_level <= ImpersonationLevel::DELEGATE
         && request.share_access.unknown() == 0
         && !options.contains(directory | file);
     if !is_valid {
         return Err(NtStatus::INVALID_PARAMETER);
+    }
+    if request.impersonation_level > ImpersonationLevel::DELEGATE {
+        return Err(status::BAD_IMPERSONATION_LEVEL);
     }
     // A directory is opened or made, never replaced (MS-FSA 2.1.5.1).
     let replaces = matches!(
@@ -95,14 +99,32 @@ fn check(request: &CreateRequest<'_>) -> Result<(), NtStatus> {
     if options.contains(directory) && replaces {
         return Err(NtStatus::INVALID_PARAMETER);
     }
-    if options.contains(CreateOptions::OPEN_BY_FILE_ID) {
+    // 2.2.13
+    if options.contains(CreateOptions::OPEN_BY_FILE_ID) || options.contains(CreateOptions::RESERVE_OPFILTER) {
         return Err(NtStatus::NOT_SUPPORTED);
     }
     contexts(&request.contexts)
 }
 
-/// Contexts that ask for more than is there are not answered, which declines it: leases, durable handles, attributes that are
-/// extended. What would open another file than the one that is named is refused.
+/// The path, and the options: a backslash at the end of a name makes it that of a directory (MS-FSA 2.1.5.1).
+fn named(request: &CreateRequest<'_>) -> Result<(SharePath, CreateOptions), NtStatus> {
+    let options = request.create_options;
+    let units: Vec<u16> = request.name.units().collect();
+    let Some((&BACKSLASH, name)) = units.split_last().filter(|(_, name)| !name.is_empty()) else {
+        return Ok((SharePath::parse(request.name)?, options));
+    };
+    let name: Vec<u8> = name.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+    let path = SharePath::parse(Text::from_wire(&name))?;
+    let opens = request.create_disposition == CreateDisposition::OPEN;
+    if options.contains(CreateOptions::NON_DIRECTORY_FILE)
+        || !(opens || options.contains(CreateOptions::DIRECTORY_FILE))
+    {
+        return Err(NtStatus::OBJECT_NAME_INVALID);
+    }
+    Ok((path, options | CreateOptions::DIRECTORY_FILE))
+}
+
+/// Contexts that ask for more than is there are not answered, which declines it: leases, durable handles. What would open another file than the one that is named is refused.
 fn contexts(contexts: &CreateContexts<'_>) -> Result<(), NtStatus> {
     for context in contexts.iter() {
         let context = context.map_err(|_: WireError| NtStatus::INVALID_PARAMETER)?;
@@ -111,6 +133,8 @@ fn contexts(contexts: &CreateContexts<'_>) -> Result<(), NtStatus> {
             CreateContext::DURABLE_HANDLE_RECONNECT | CreateContext::DURABLE_HANDLE_RECONNECT_V2 => {
                 return Err(NtStatus::OBJECT_NAME_NOT_FOUND);
             }
+            // 3.3.5.9.1
+            CreateContext::EA_BUFFER => return Err(status::EAS_NOT_SUPPORTED),
             // 3.3.5.9.4: there is no version of before.
             CreateContext::TIMEWARP_TOKEN => return Err(NtStatus::OBJECT_NAME_NOT_FOUND),
             name if name.len() < 4 => return Err(NtStatus::INVALID_PARAMETER),

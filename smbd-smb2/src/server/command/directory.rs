@@ -99,6 +99,8 @@ pub(in crate::server) fn done(
         (true, false) => NtStatus::NO_SUCH_FILE,
         (true, true) => NtStatus::NO_MORE_FILES,
     };
+    // A search that has found nothing has begun nevertheless.
+    enumeration.listing.has_told = true;
     if let Ok(session) = inner.session(asked)
         && let Some(open) = session.opens.get_mut(&file_id.volatile)
     {

@@ -65,29 +65,24 @@ fn sequence(request: &LockRequest<'_>) -> Option<(u8, u8)> {
     Some((index, u8::try_from(number).ok()?))
 }
 
-/// Whether the ranges are unlocked. All are checked before any of them is.
+/// Whether the ranges are unlocked. All that are to be locked are checked before any of them is; those that are to be unlocked one
+/// after the other, each when it is its turn (3.3.5.14.1).
 fn check(ranges: &[LockElement]) -> Result<bool, NtStatus> {
     let first = ranges.first().ok_or(NtStatus::INVALID_PARAMETER)?;
     if ranges.len() > RANGES_MAX {
         return Err(NtStatus::INSUFFICIENT_RESOURCES);
     }
-    let is_unlock = first.flags.contains(LockFlags::UNLOCK);
+    if first.flags.contains(LockFlags::UNLOCK) {
+        return Ok(true);
+    }
     for range in ranges {
         let kind = range.flags.with(LockFlags::FAIL_IMMEDIATELY, false);
         let fails = range.flags.contains(LockFlags::FAIL_IMMEDIATELY);
-        let is_valid = if is_unlock {
-            kind == LockFlags::UNLOCK
-        } else {
-            (kind == LockFlags::SHARED_LOCK || kind == LockFlags::EXCLUSIVE_LOCK)
-                && (fails || ranges.len() == 1)
-        };
-        if !is_valid {
+        let is_known = kind == LockFlags::SHARED_LOCK || kind == LockFlags::EXCLUSIVE_LOCK;
+        if !is_known || !(fails || ranges.len() == 1) {
             return Err(NtStatus::INVALID_PARAMETER);
         }
-        // MS-FSA 2.1.5.7
-        if range.length.checked_sub(1).is_some_and(|last| range.offset.checked_add(last).is_none()) {
-            return Err(status::INVALID_LOCK_RANGE);
-        }
+        status::check_range(range)?;
     }
-    Ok(is_unlock)
+    Ok(false)
 }

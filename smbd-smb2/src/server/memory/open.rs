@@ -33,7 +33,11 @@ pub(super) fn open(
     let id = store.new_id();
     let delete_on_close = how.options.contains(CreateOptions::DELETE_ON_CLOSE);
     store.opens.insert(id, Open { node, usage, delete_on_close });
-    if delete_on_close && let Err(status) = change::may_delete(store, node) {
+    // A directory with something in it stays when it is closed.
+    if delete_on_close
+        && let Err(status) = change::may_delete(store, node)
+        && status != NtStatus::DIRECTORY_NOT_EMPTY
+    {
         store.opens.remove(&id);
         return Err(status);
     }
