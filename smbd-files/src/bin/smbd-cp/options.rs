@@ -37,7 +37,7 @@ Examples:
   smbd-cp put a.iso smb://tester@server/share/ --channels 4
 
 The password is read from --password-file, from SMBD_PASSWORD, or asked for on a terminal.
-Exit status: 0 all is done, 1 something failed, 2 wrong usage, 130 after Ctrl-C.";
+Exit status: 0 all is done, 1 something failed, 2 wrong usage, 130 after Ctrl-C, 143 after SIGTERM.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -170,7 +170,7 @@ pub(crate) struct Common {
     /// Whoever has it can read a capture of everything
     #[arg(long, value_name = "FILE")]
     pub(crate) wireshark_keys: Option<PathBuf>,
-    /// Seconds to wait for the connection
+    /// Seconds to wait for each of: the server's address, the connection, the login, the share. Later requests have 60 s each
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=600))]
     pub(crate) connect_timeout: u16,
     /// How many connections share the data at most; more than 1 asks the server for its interfaces. Without it rdma:// has one, and smb://
