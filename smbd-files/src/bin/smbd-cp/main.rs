@@ -37,7 +37,10 @@ const EXIT_SIGNAL: u8 = 128;
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
-    let command = Options::parse().command;
+    let command = match Options::try_parse() {
+        Ok(options) => options.command,
+        Err(told) => return parsed(&told),
+    };
     match run(&command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Trouble::Usage(wrong)) => {
@@ -53,6 +56,20 @@ fn main() -> ExitCode {
             let copies = matches!(command, Command::Get { .. } | Command::Put { .. });
             say::trouble(if copies { "stopped; --resume goes on where it stopped" } else { "stopped" });
             ExitCode::from(EXIT_SIGNAL.saturating_add(signal))
+        }
+    }
+}
+
+/// Says what is wrong with the command line, or prints the help or the version, which can fail.
+fn parsed(told: &clap::Error) -> ExitCode {
+    if told.use_stderr() {
+        told.exit();
+    }
+    match say::text(told.render()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            say::trouble(why);
+            ExitCode::FAILURE
         }
     }
 }

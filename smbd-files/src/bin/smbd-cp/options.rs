@@ -28,6 +28,11 @@ the server says it has interfaces, over RDMA if both sides have it. Without a po
 they go to the same ports. When one is lost, the others go on. --channels 1: no other than that of the URL.
 Characters that mean something in a URL are written %40 (@), %3B (;), %25 (%), %20 (a space).
 
+A file is NAME.smbd-partial until all of it is copied, and then replaces NAME. One that stops stays there.
+Names have the characters that Windows forbids (\"*:<>?\\|, control characters, a space or a dot at the end)
+as cifs writes them with mapposix: U+F022 for a colon. Pipes, sockets and devices are not put; a file is put
+to its end, whatever length it says it has.
+
 Examples:
   smbd-cp get rdma://tester@10.9.0.1:5445/share/f.bin f.bin --password-file pw
   smbd-cp put a.iso b.iso rdma://tester@10.9.0.1/share/images/ --check
@@ -102,7 +107,7 @@ pub(crate) enum Command {
 /// How files are copied.
 #[derive(Debug, Args)]
 pub(crate) struct Copy {
-    /// Keeps what is there already and goes on behind it
+    /// Goes on behind what a copy that stopped has left: NAME.smbd-partial, else NAME itself
     #[arg(long)]
     pub(crate) resume: bool,
     /// Reads both files again when they are copied, and compares their sums (XXH3)
