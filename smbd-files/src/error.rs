@@ -42,8 +42,8 @@ pub enum Error {
     /// The system gives no entropy.
     #[error("the system gives no entropy for keys: {0}")]
     Entropy(getrandom::Error),
-    /// A path has a character that separates names on a server.
-    #[error("'{0}' is no path on a server: names have neither backslashes nor NUL")]
+    /// A path has a name that no server has.
+    #[error("'{0}' is no path on a server: no name is '..' or has a NUL")]
     Path(String),
     /// An answer is not that of its request.
     #[error("the answer is that of another command than {0}")]

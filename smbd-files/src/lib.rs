@@ -43,6 +43,7 @@ pub mod copy;
 pub mod drive;
 mod error;
 pub mod folder;
+mod mapped;
 mod remote;
 pub mod serve;
 pub mod transport;

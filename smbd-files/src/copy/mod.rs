@@ -1,15 +1,17 @@
 //! Files copied between a share and this host: several pieces of each under way, in order at both ends, so that a copy that stopped can
-//! be resumed.
+//! be resumed. A file has another name beside its own, [`partial`], until all of it is there.
 
 mod check;
 mod failure;
 mod get;
+mod partial;
 mod put;
 mod window;
 
 pub use check::check;
 pub use failure::Failure;
 pub use get::get;
+pub use partial::partial;
 pub use put::put;
 
 use crate::PIECE_MAX;
@@ -26,7 +28,8 @@ pub const OVERLAP: u64 = PIECES_MAX as u64 * PIECE_MAX as u64;
 pub struct Options {
     /// How many pieces are under way at once: 1 to [`PIECES_MAX`]; others count as the nearest.
     pub pieces: u16,
-    /// Whether what is there already is kept, and the copy goes on behind it.
+    /// Whether what a copy that stopped has left is kept, and this one goes on behind it: what is under the [`partial`] name, else what is
+    /// under the file's own, which gets the other name until the end.
     pub resume: bool,
 }
 

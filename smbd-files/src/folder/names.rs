@@ -6,21 +6,8 @@
 
 use smbd_smb2::security::capital;
 
-/// The first of the characters that stand for control characters.
-const CONTROL: u32 = 0xF000;
-/// What stands for what, besides.
-const PAIRS: [(char, char); 8] = [
-    ('\u{F020}', '"'),
-    ('\u{F021}', '*'),
-    ('\u{F022}', ':'),
-    ('\u{F023}', '<'),
-    ('\u{F024}', '>'),
-    ('\u{F025}', '?'),
-    ('\u{F026}', '\\'),
-    ('\u{F027}', '|'),
-];
-const LAST_SPACE: char = '\u{F028}';
-const LAST_DOT: char = '\u{F029}';
+use crate::mapped;
+
 /// The most bytes of a name of the host.
 const HOST_MAX: usize = 255;
 /// The most UTF-16 code units of a name that clients see.
@@ -28,17 +15,7 @@ const SHARE_MAX: usize = 255;
 
 /// The name that a file of the share has on the host; none if it can have none.
 pub(super) fn to_host(name: &str) -> Option<String> {
-    let mut host: String = name.chars().map(of_share).collect();
-    let last = name.chars().next_back()?;
-    let end = match last {
-        LAST_SPACE => Some(' '),
-        LAST_DOT => Some('.'),
-        _ => None,
-    };
-    if let Some(end) = end {
-        host.pop();
-        host.push(end);
-    }
+    let host = mapped::to_posix(name);
     // Nothing of it may lead anywhere else.
     let is_other = host.is_empty() || host == "." || host == ".." || host.contains(['/', '\0']);
     (!is_other && host.len() <= HOST_MAX).then_some(host)
@@ -47,16 +24,7 @@ pub(super) fn to_host(name: &str) -> Option<String> {
 /// The name that a file of the host has for clients; none if it can have none.
 pub(super) fn to_share(name: &[u8]) -> Option<String> {
     let host = std::str::from_utf8(name).ok()?;
-    let mut share: String = host.chars().map(of_host).collect();
-    let end = match host.chars().next_back()? {
-        ' ' => Some(LAST_SPACE),
-        '.' => Some(LAST_DOT),
-        _ => None,
-    };
-    if let Some(end) = end {
-        share.pop();
-        share.push(end);
-    }
+    let share = mapped::to_smb(host);
     // What a client asks for by this name has to be this file.
     let is_itself = to_host(&share).as_deref() == Some(host);
     (is_itself && share.encode_utf16().count() <= SHARE_MAX).then_some(share)
@@ -69,19 +37,6 @@ pub(super) fn same_in_capitals(host: &[u8], other: &str, capitals: &str) -> bool
         return host.eq_ignore_ascii_case(other.as_bytes());
     }
     std::str::from_utf8(host).is_ok_and(|host| capital(host) == capitals)
-}
-
-fn of_share(c: char) -> char {
-    let control = u32::from(c).checked_sub(CONTROL).filter(|code| (1..0x20).contains(code));
-    let control = control.and_then(char::from_u32);
-    let pair = PAIRS.iter().find(|(share, _)| *share == c).map(|(_, host)| *host);
-    control.or(pair).unwrap_or(c)
-}
-
-fn of_host(c: char) -> char {
-    let pair = PAIRS.iter().find(|(_, host)| *host == c).map(|(share, _)| *share);
-    let control = || char::from_u32(CONTROL.saturating_add(c.into())).filter(|_| ('\u{1}'..' ').contains(&c));
-    pair.or_else(control).unwrap_or(c)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use smbd_smb2::wire::{FileAttributes, Text};
 
 use super::stat::Stat;
-use crate::Error;
+use crate::{Error, mapped};
 
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,9 +36,12 @@ pub(super) fn parse(output: &[u8], entries: &mut Vec<Entry>) -> Result<(), Error
         let name = end.and_then(|end| entry.get(NAME..end)).ok_or_else(|| outside("FileName"))?;
         let name = Text::from_wire(name).to_string();
         if name != "." && name != ".." {
-            entries.push(Entry { name, stat });
+            // None becomes a name that leads elsewhere.
+            let posix = Some(mapped::to_posix(&name)).filter(|posix| posix != "." && posix != "..");
+            entries.push(Entry { name: posix.unwrap_or(name), stat });
         }
-        if next == 0 {
+        // Some servers let the last one point to the end.
+        if next == 0 || usize::try_from(next).is_ok_and(|next| next == entry.len()) {
             return Ok(());
         }
         // It goes on behind this one: so there is an end.
@@ -85,6 +88,27 @@ mod tests {
         parse(&output, &mut entries).unwrap();
         let seen: Vec<_> = entries.iter().map(|entry| (entry.name.as_str(), entry.stat.size)).collect();
         assert_eq!(seen, [("Größe.txt", 5), ("b", 1 << 40)]);
+    }
+
+    #[test]
+    fn a_last_entry_that_points_to_the_end_is_the_last() {
+        let output = [entry("a", 1, false), entry("b", 2, false)].concat();
+        let mut entries = Vec::new();
+        parse(&output, &mut entries).unwrap();
+        assert_eq!(entries.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        // One that points beyond is broken.
+        let said = parse(&output[..output.len() - 1], &mut Vec::new()).unwrap_err().to_string();
+        assert!(said.starts_with("NextEntryOffset of a directory entry points outside"), "{said}");
+    }
+
+    #[test]
+    fn names_that_windows_has_not_are_read_as_they_were_written() {
+        let output = entry("a\u{f022}b\u{f029}", 1, true);
+        let mut entries = Vec::new();
+        parse(&output, &mut entries).unwrap();
+        parse(&entry(".\u{f029}", 1, true), &mut entries).unwrap();
+        let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, ["a:b.", ".\u{f029}"], "what would lead elsewhere stays");
     }
 
     #[test]

@@ -25,6 +25,8 @@ const OPERATIONS: u16 = 64;
 /// Of a session with several connections: when a server that says nothing is asked whether it is there, and when the connection is over.
 const ECHO_AFTER: Duration = Duration::from_secs(10);
 const SILENCE_MAX: Duration = Duration::from_secs(20);
+/// How many times as long as its answer a request may wait when the server says that it works on it (3.2.5.1.5). It is what Windows does.
+const PENDING_FACTOR: u32 = 4;
 /// How many connections of a session can be lost, or be bound in vain, and replaced.
 const REPLACED_MAX: u16 = 2;
 
@@ -123,6 +125,7 @@ impl This {
             transport: limits,
             operations: OPERATIONS,
             timeout: settings.timeout,
+            pending_timeout: Some(settings.timeout.saturating_mul(PENDING_FACTOR)),
             bindings,
             echo_after,
             silence_max,

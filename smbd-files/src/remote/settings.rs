@@ -36,7 +36,7 @@ pub struct Settings {
     pub buffers: u16,
     /// Whether [`Session::key`](super::Session::key) has the key of a session, for who reads a capture of it.
     pub keeps_keys: bool,
-    /// How long a request may wait for its answer.
+    /// How long a request may wait for its answer, NEGOTIATE included; four times as long if the server says that it works on it.
     pub timeout: Duration,
     /// How many connections a session may have: 1 to [`CHANNELS_MAX`]; others count as the nearest. With more than one, a connection
     /// on which the server says nothing is given up after 20 seconds.

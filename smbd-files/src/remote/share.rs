@@ -13,7 +13,7 @@ use super::file::File;
 use super::handle::{Handle, nothing};
 use super::settings::Way;
 use super::stat::Stat;
-use crate::Error;
+use crate::{Error, mapped};
 
 const READS: AccessMask = AccessMask(0x0012_0089);
 const WRITES: AccessMask = AccessMask(0x0012_019B);
@@ -24,7 +24,8 @@ const LISTS: AccessMask = AccessMask(0x0012_0081);
 /// The most entries of a directory that are taken.
 const ENTRIES_MAX: usize = 1 << 20;
 
-/// A share of a server. Paths are relative to it, and their names are separated by slashes.
+/// A share of a server. Paths are relative to it, and their names are separated by slashes. What Windows has in no name (`"*:<>?\|`, control
+/// characters, a space or a dot at the end) is written as cifs does it with `mapposix`: U+F022 for a colon. So it is read, too.
 #[derive(Clone, Debug)]
 pub struct Share {
     handle: Handle,
@@ -256,11 +257,14 @@ impl Share {
     }
 }
 
-/// A path as servers have it: without separators at its ends, and with backslashes.
+/// A path as servers have it: without separators at its ends, with backslashes, and with names that Windows could have.
 fn remote_path(path: &str) -> Result<String, Error> {
-    if path.contains(['\\', '\0']) {
-        return Err(Error::Path(path.into()));
+    let mut names = Vec::new();
+    for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
+        if name == ".." || name.contains('\0') {
+            return Err(Error::Path(path.into()));
+        }
+        names.push(mapped::to_smb(name));
     }
-    let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
     Ok(names.join("\\"))
 }

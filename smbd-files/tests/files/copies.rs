@@ -1,6 +1,7 @@
 //! Whole files, from this host to a server and back.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Mutex;
 
 use smbd_files::copy::{self, Copied, Failure, Options, Watch};
@@ -169,6 +170,64 @@ async fn what_is_no_beginning_is_not_resumed_and_what_differs_is_told() {
     copy::get(&share, "f", &local, RESUME, &()).await.unwrap();
     let differs = copy::check(&share, "f", &local, RESUME, &()).await.unwrap_err();
     assert!(differs.to_string().ends_with("(XXH3): they differ"), "{differs}");
+}
+
+#[tokio::test]
+async fn a_copy_that_stops_leaves_nothing_under_its_own_name_and_is_resumed() {
+    let folder = folder("stops");
+    let host = Host::new(|_| {});
+    let (from, to) = (folder.join("from"), folder.join("to"));
+    fs::write(&from, content(3_000_000)).unwrap();
+    let share = tcp(&host).await;
+    copy::put(&from, &share, "there", Options::default(), &()).await.unwrap();
+    // The connection ends when the first messages of a copy have gone.
+    for messages in [8, 10] {
+        let (loopback, seen) = Loopback::new(&host);
+        seen.lock().unwrap().cut_after = Some(messages);
+        let (remote, driver) = Remote::over(loopback, &settings()).unwrap();
+        tokio::spawn(driver);
+        let cut = login(&remote, PASSWORD).await.unwrap().connect("data").await.unwrap();
+        let failure = copy::put(&from, &cut, "f", Options::default(), &()).await.unwrap_err();
+        assert!(matches!(failure, Failure::Remote { .. }), "{failure}");
+        let names: Vec<_> = share.list("").await.unwrap().into_iter().map(|entry| entry.name).collect();
+        assert!(!names.contains(&"f".into()) && names.contains(&copy::partial("f")), "{messages} {names:?}");
+    }
+    copy::put(&from, &share, "f", RESUME, &()).await.unwrap();
+    copy::check(&share, "f", &from, Options::default(), &()).await.unwrap();
+    assert!(!share.list("").await.unwrap().iter().any(|entry| entry.name.contains("partial")));
+    // The other way, and what is under the name already stays.
+    fs::write(&to, b"old").unwrap();
+    let (loopback, seen) = Loopback::new(&host);
+    let (remote, driver) = Remote::over(loopback, &settings()).unwrap();
+    tokio::spawn(driver);
+    let cut = login(&remote, PASSWORD).await.unwrap().connect("data").await.unwrap();
+    seen.lock().unwrap().cut_after = Some(2);
+    copy::get(&cut, "there", &to, Options::default(), &()).await.unwrap_err();
+    assert_eq!(fs::read(&to).unwrap(), b"old");
+    assert!(folder.join(copy::partial("to")).exists());
+    copy::get(&share, "there", &to, RESUME, &()).await.unwrap();
+    assert!(fs::read(&to).unwrap() == content(3_000_000));
+    assert!(!folder.join(copy::partial("to")).exists());
+}
+
+#[tokio::test]
+async fn what_is_no_regular_file_is_not_put_and_one_whose_size_lies_is_put_to_its_end() {
+    let folder = folder("kinds");
+    let share = tcp(&Host::new(|_| {})).await;
+    let pipe = folder.join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    for path in [pipe.as_path(), Path::new("/dev/zero")] {
+        let said = copy::put(path, &share, "f", Options::default(), &()).await.unwrap_err().to_string();
+        assert!(said.ends_with("it is a device, a socket or a pipe; regular files are copied"), "{said}");
+    }
+    assert!(share.list("").await.unwrap().is_empty());
+    // The kernel says that it has no bytes.
+    let path = Path::new("/proc/version");
+    let copied = copy::put(path, &share, "f", Options::default(), &()).await.unwrap();
+    assert_eq!(copied.size, fs::read(path).unwrap().len() as u64);
+    assert_eq!(copied.size, share.stat("f").await.unwrap().size);
+    let said = copy::get(&share, "f", &pipe, Options::default(), &()).await.unwrap_err().to_string();
+    assert!(said.contains("it is a socket or a pipe"), "{said}");
 }
 
 #[tokio::test]

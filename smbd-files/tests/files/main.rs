@@ -17,5 +17,6 @@ mod rdma_first;
 mod serve;
 mod server;
 mod share;
+mod silent;
 mod small;
 mod transforms;

@@ -209,6 +209,17 @@ fn ctrl_c_ends_the_program_while_a_server_says_nothing() {
 }
 
 #[test]
+fn what_cannot_be_written_to_standard_output_is_told() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-cp"));
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let Output { status, stderr, .. } = command.arg("--help").stdout(full).output().unwrap();
+    assert_eq!(status.code(), Some(1));
+    assert!(stderr.starts_with(b"smbd-cp: standard output: No space left on device"));
+    let said = run(&["--version"], None);
+    assert!(said.code == Some(0) && said.out.starts_with("smbd-cp ") && said.err.is_empty());
+}
+
+#[test]
 fn wrong_usage_has_status_2_and_says_what_is_wrong() {
     for (arguments, said) in [
         (&["get", "smb://u@h/s/f"][..], "OUT: there is none"),

@@ -120,6 +120,9 @@ pub enum Reason {
     /// The server has taken all credits: no request can follow (3.3.1.2).
     #[error("no credit is left, and no answer that could bring one is awaited (3.3.1.2)")]
     NoCredits,
+    /// The server has not answered NEGOTIATE within [`Params::timeout`](super::Params::timeout) (3.2.6.1).
+    #[error("NEGOTIATE: no answer within {0:?} (3.2.6.1)")]
+    NotNegotiated(Duration),
     /// Nothing came from the server for so long, an answer to ECHO included.
     #[error("no message came from the server for {0:?}")]
     Silent(Duration),

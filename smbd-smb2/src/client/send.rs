@@ -177,7 +177,7 @@ impl Machine {
         }
         let (async_id, is_cancelled) = (None, false);
         request.wire = Wire::Sent(Sent { message_id, async_id, asked, protection, is_cancelled });
-        if matches!(request.owner, Owner::Operation(_)) {
+        if matches!(request.owner, Owner::Operation(_) | Owner::Negotiate) {
             request.deadline = deadline;
         }
         let (deadline, command) = (request.deadline, request.command);

@@ -33,6 +33,10 @@ impl Machine {
             is_due = self.has_echo();
         }
         for key in self.requests.keys(|request| request.deadline.is_some_and(|deadline| deadline <= now)) {
+            // Nothing else begins before it is answered.
+            if self.requests.get(key).is_some_and(|request| request.owner == Owner::Negotiate) {
+                return Err(Reason::NotNegotiated(self.config.timeout).into());
+            }
             is_due = true;
             self.time_out(key, now);
         }

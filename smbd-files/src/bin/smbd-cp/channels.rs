@@ -21,7 +21,8 @@ pub(crate) async fn open(
     (session, share): (&Session, &Share),
     drivers: &mut Vec<JoinHandle<()>>,
 ) -> Result<(), String> {
-    let remote = share.interfaces().await.map_err(|error| error.to_string())?;
+    let remote = timeout(within, share.interfaces()).await.map_err(|_| reach::silent(within))?;
+    let remote = remote.map_err(|error| error.to_string())?;
     let mut all = Vec::new();
     // Without RDMA only if nothing can be reached with it.
     for has_rdma in [true, false] {
@@ -58,7 +59,8 @@ pub(crate) async fn look(
         return Ok(());
     }
     // A server may have multichannel and tell nobody where.
-    let Ok(remote) = share.interfaces().await else { return Ok(()) };
+    let remote = timeout(within, share.interfaces()).await.map_err(|_| reach::silent(within))?;
+    let Ok(remote) = remote else { return Ok(()) };
     let mut all = Vec::new();
     let connected = timeout(within, async {
         for path in rdma_paths(&remote, &devices()) {

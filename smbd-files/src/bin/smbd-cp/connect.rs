@@ -73,14 +73,14 @@ pub(crate) async fn connect(
         domain: place.domain.clone(),
         hash: NtHash::of_password(password),
     };
-    let login = remote.login(user).await;
-    let session = login.map_err(|error| told("cannot log in", place, &error))?;
+    let login = answered(within, remote.login(user)).await;
+    let session = login.map_err(|why| told("cannot log in", place, &why))?;
     if let (Some(path), Some(key)) = (&common.wireshark_keys, session.key()) {
         append(path, key)
             .map_err(|error| Trouble::Failed(format!("--wireshark-keys {}: {error}", path.display())))?;
     }
-    let share = session.connect(&place.share).await;
-    let share = share.map_err(|error| told("cannot connect the share", place, &error))?;
+    let share = answered(within, session.connect(&place.share)).await;
+    let share = share.map_err(|why| told("cannot connect the share", place, &why))?;
     let chosen = share.negotiated().signing;
     common.offer.check(chosen).map_err(|wrong| Trouble::Failed(format!("{place}: {wrong}")))?;
     // One connection is enough.
@@ -102,8 +102,16 @@ fn append(path: &Path, key: &SessionKey) -> io::Result<()> {
     writeln!(file, "{key}")
 }
 
-fn told(what: &str, place: &Place, error: &Error) -> Trouble {
-    Trouble::Failed(format!("{place}: {what}: {error}"))
+fn told(what: &str, place: &Place, why: &str) -> Trouble {
+    Trouble::Failed(format!("{place}: {what}: {why}"))
+}
+
+/// What a server answers in time.
+async fn answered<T>(within: Duration, call: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
+    match timeout(within, call).await {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(_) => Err(reach::silent(within)),
+    }
 }
 
 fn drive(
@@ -116,8 +124,9 @@ fn drive(
     Ok(remote)
 }
 
-async fn addresses(place: &Place, port: u16) -> Result<Vec<SocketAddr>, Trouble> {
-    let found = lookup_host((place.host.as_str(), port)).await;
+async fn addresses(place: &Place, port: u16, within: Duration) -> Result<Vec<SocketAddr>, Trouble> {
+    let found = timeout(within, lookup_host((place.host.as_str(), port))).await;
+    let found = found.map_err(|_| told("cannot find the host", place, &reach::silent(within)))?;
     let found: Vec<_> = found.map_err(|error| Trouble::Failed(format!("{place}: {error}")))?.collect();
     if found.is_empty() {
         return Err(Trouble::Failed(format!("{place}: the host has no address")));
@@ -128,7 +137,7 @@ async fn addresses(place: &Place, port: u16) -> Result<Vec<SocketAddr>, Trouble>
 /// Of several addresses, the first that answers.
 async fn tcp(place: &Place, within: Duration) -> Result<Tcp, Trouble> {
     let mut all = Vec::new();
-    for address in addresses(place, place.port.unwrap_or(reach::PORT)).await? {
+    for address in addresses(place, place.port.unwrap_or(reach::PORT), within).await? {
         match reach::tcp(address, within).await {
             Ok(tcp) => return Ok(tcp),
             Err(why) => all.push(format!("{address}: {why}")),
@@ -147,7 +156,7 @@ async fn rdma(
     let ports = place.port.map_or(smbd_files::transport::DEFAULT_PORTS.to_vec(), |port| vec![port]);
     let mut all = Vec::new();
     for port in ports {
-        for address in addresses(place, port).await? {
+        for address in addresses(place, port, within).await? {
             match reach::rdma(address, within, settings).await {
                 Ok(transport) => return drive(transport, settings, drivers),
                 Err(why) => all.push(format!("{address}: {why}")),
@@ -155,4 +164,17 @@ async fn rdma(
         }
     }
     Err(Trouble::Failed(format!("{place}: cannot connect: {}", all.join("; "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_accepts_and_answers_nothing_is_given_up_after_the_time_of_the_connection() {
+        let silent = answered(Duration::from_secs(3), std::future::pending::<Result<(), Error>>());
+        let began = tokio::time::Instant::now();
+        assert_eq!(silent.await, Err("no answer within 3 s".into()));
+        assert_eq!(began.elapsed().as_secs(), 3);
+    }
 }

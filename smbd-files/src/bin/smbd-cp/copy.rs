@@ -120,7 +120,8 @@ fn name(file: &Path) -> Result<&str, Trouble> {
 
 /// Checks that no two files would become one.
 fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), Trouble> {
-    let mut names: Vec<_> = names.collect();
+    // While they are copied they have other names.
+    let mut names: Vec<_> = names.flat_map(|name| [name.to_owned(), copy::partial(name)]).collect();
     names.sort_unstable();
     match names.iter().zip(names.iter().skip(1)).find(|(one, other)| one == other) {
         Some((name, _)) => {

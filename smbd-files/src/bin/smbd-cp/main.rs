@@ -26,17 +26,21 @@ use options::{Command, Options, Verb};
 use place::{Place, Url};
 use smbd_files::Settings;
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use trouble::Trouble;
 
-/// Exit status after Ctrl-C. That of wrong usage is clap's, 2.
-const EXIT_INTERRUPTED: u8 = 130;
+/// Exit status after a signal, without its number. That of wrong usage is clap's, 2.
+const EXIT_SIGNAL: u8 = 128;
 /// How long the connection may take to end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
-    let command = Options::parse().command;
+    let command = match Options::try_parse() {
+        Ok(options) => options.command,
+        Err(told) => return parsed(&told),
+    };
     match run(&command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Trouble::Usage(wrong)) => {
@@ -48,10 +52,24 @@ fn main() -> ExitCode {
         }
         // They were told one by one.
         Err(Trouble::Files) => ExitCode::FAILURE,
-        Err(Trouble::Interrupted) => {
+        Err(Trouble::Interrupted(signal)) => {
             let copies = matches!(command, Command::Get { .. } | Command::Put { .. });
             say::trouble(if copies { "stopped; --resume goes on where it stopped" } else { "stopped" });
-            ExitCode::from(EXIT_INTERRUPTED)
+            ExitCode::from(EXIT_SIGNAL.saturating_add(signal))
+        }
+    }
+}
+
+/// Says what is wrong with the command line, or prints the help or the version, which can fail.
+fn parsed(told: &clap::Error) -> ExitCode {
+    if told.use_stderr() {
+        told.exit();
+    }
+    match say::text(told.render()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            say::trouble(why);
+            ExitCode::FAILURE
         }
     }
 }
@@ -63,18 +81,35 @@ fn run(command: &Command) -> Result<(), Trouble> {
     let who = format!("{} at {}", place.user, place.host);
     let settings = connect::settings(place, common).map_err(Trouble::Usage)?;
     let password = password::password(common.password_file.as_deref(), &who)?;
-    runtime().map_err(|error| Trouble::Failed(error.to_string()))?.block_on(async {
+    let runtime = runtime().map_err(Trouble::failed)?;
+    let result = runtime.block_on(async {
         let mut drivers = Vec::new();
         let result = tokio::select! {
             // First: so the signal is waited for before anything is sent.
             biased;
-            signal = tokio::signal::ctrl_c() => Err(signal.map_or_else(Trouble::failed, |()| Trouble::Interrupted)),
+            why = signalled() => Err(why),
             result = work(&plan, command, (&settings, &password), &mut drivers) => result,
         };
         // All handles are gone, so they close their connections. One that does not end in time is left.
         let _ = timeout(CLOSE_WITHIN, join_all(drivers)).await;
         result
-    })
+    });
+    // A name that is being looked up, or a file that does not open, is not waited for.
+    runtime.shutdown_background();
+    result
+}
+
+/// Ready when a signal asks the program to end.
+async fn signalled() -> Trouble {
+    let terminate =
+        signal(SignalKind::terminate()).and_then(|term| Ok((term, signal(SignalKind::interrupt())?)));
+    match terminate {
+        Ok((mut terminate, mut interrupt)) => tokio::select! {
+            _ = terminate.recv() => Trouble::Interrupted(trouble::SIGTERM),
+            _ = interrupt.recv() => Trouble::Interrupted(trouble::SIGINT),
+        },
+        Err(error) => Trouble::failed(error),
+    }
 }
 
 async fn join_all(drivers: Vec<JoinHandle<()>>) {

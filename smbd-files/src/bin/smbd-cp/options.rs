@@ -28,6 +28,11 @@ the server says it has interfaces, over RDMA if both sides have it. Without a po
 they go to the same ports. When one is lost, the others go on. --channels 1: no other than that of the URL.
 Characters that mean something in a URL are written %40 (@), %3B (;), %25 (%), %20 (a space).
 
+A file is NAME.smbd-partial until all of it is copied, and then replaces NAME. One that stops stays there.
+Names have the characters that Windows forbids (\"*:<>?\\|, control characters, a space or a dot at the end)
+as cifs writes them with mapposix: U+F022 for a colon. Pipes, sockets and devices are not put; a file is put
+to its end, whatever length it says it has.
+
 Examples:
   smbd-cp get rdma://tester@10.9.0.1:5445/share/f.bin f.bin --password-file pw
   smbd-cp put a.iso b.iso rdma://tester@10.9.0.1/share/images/ --check
@@ -37,7 +42,7 @@ Examples:
   smbd-cp put a.iso smb://tester@server/share/ --channels 4
 
 The password is read from --password-file, from SMBD_PASSWORD, or asked for on a terminal.
-Exit status: 0 all is done, 1 something failed, 2 wrong usage, 130 after Ctrl-C.";
+Exit status: 0 all is done, 1 something failed, 2 wrong usage, 130 after Ctrl-C, 143 after SIGTERM.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -102,7 +107,7 @@ pub(crate) enum Command {
 /// How files are copied.
 #[derive(Debug, Args)]
 pub(crate) struct Copy {
-    /// Keeps what is there already and goes on behind it
+    /// Goes on behind what a copy that stopped has left: NAME.smbd-partial, else NAME itself
     #[arg(long)]
     pub(crate) resume: bool,
     /// Reads both files again when they are copied, and compares their sums (XXH3)
@@ -170,7 +175,7 @@ pub(crate) struct Common {
     /// Whoever has it can read a capture of everything
     #[arg(long, value_name = "FILE")]
     pub(crate) wireshark_keys: Option<PathBuf>,
-    /// Seconds to wait for the connection
+    /// Seconds to wait for each of: the server's address, the connection, the login, the share. Later requests have 60 s each
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=600))]
     pub(crate) connect_timeout: u16,
     /// How many connections share the data at most; more than 1 asks the server for its interfaces. Without it rdma:// has one, and smb://

@@ -10,11 +10,17 @@ use crate::trouble::Trouble;
 /// # Errors
 /// It cannot be written: its disk is full, for example.
 pub(crate) fn line(text: impl Display) -> Result<(), Trouble> {
+    self::text(format_args!("{text}\n")).map_err(Trouble::Failed)
+}
+
+/// The same, as it is.
+///
+/// # Errors
+/// As of [`line`], as it is told.
+pub(crate) fn text(text: impl Display) -> Result<(), String> {
     let mut out = io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Trouble::Failed(format!("standard output: {error}")))
-        }
+    match write!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(format!("standard output: {error}")),
         Ok(()) | Err(_) => Ok(()),
     }
 }

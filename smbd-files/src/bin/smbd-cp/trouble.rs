@@ -4,6 +4,10 @@ use std::fmt::Display;
 
 use crate::password::NoPassword;
 
+/// Numbers of signals.
+pub(crate) const SIGINT: u8 = 2;
+pub(crate) const SIGTERM: u8 = 15;
+
 /// Why the program ends with another exit status than 0.
 #[derive(Debug)]
 pub(crate) enum Trouble {
@@ -12,7 +16,8 @@ pub(crate) enum Trouble {
     Failed(String),
     /// Some files failed, and each was told.
     Files,
-    Interrupted,
+    /// By a signal, of this number.
+    Interrupted(u8),
 }
 
 impl Trouble {
@@ -24,7 +29,7 @@ impl Trouble {
 impl From<NoPassword> for Trouble {
     fn from(none: NoPassword) -> Self {
         match none {
-            NoPassword::Cancelled => Self::Interrupted,
+            NoPassword::Cancelled => Self::Interrupted(SIGINT),
             other => Self::failed(other),
         }
     }
