@@ -61,7 +61,8 @@ fn what_samba_passes_passes_or_has_the_reason_of_the_data_file() {
 #[test]
 fn each_reason_is_that_of_a_row_that_does_not_pass() {
     for test in reasons().keys() {
-        let needed = rows().iter().any(|row| row.ours != "passed" && (row.test == *test || family(row.test) == *test));
+        let needed =
+            rows().iter().any(|row| row.ours != "passed" && (row.test == *test || family(row.test) == *test));
         assert!(needed, "{test}: nothing of this name fails");
     }
 }
