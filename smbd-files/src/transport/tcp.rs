@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
 use smbd_smb2::client::{self, RegistrationId};
+use smbd_smb2::wire::KEEP_ALIVE;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -162,7 +163,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Tcp<S> {
                     let missing = HEADER.saturating_sub(self.header_len);
                     return Poll::Ready(Err(Lost::because(Framing::Cut { missing })));
                 }
-                if self.header_len == HEADER {
+                if self.header == KEEP_ALIVE && self.header_len == HEADER {
+                    self.header_len = 0;
+                } else if self.header_len == HEADER {
                     self.expected = Some(length(self.header, self.receive_max).map_err(Lost::because)?);
                 }
                 continue;

@@ -2,7 +2,7 @@
 
 use super::deliver::Delivery;
 use super::incoming::{Incoming, split};
-use crate::wire::Token;
+use crate::wire::{KEEP_ALIVE, Token};
 
 /// Where in the server's stream it is.
 #[derive(Debug)]
@@ -72,17 +72,19 @@ impl State {
     }
 }
 
-/// The header of direct TCP, of which `have` bytes came before.
+/// The header of direct TCP, of which `have` bytes came before. Keep-alives before it are dropped ([`KEEP_ALIVE`]).
 #[inline]
-pub(super) fn frame(header: &mut [u8; 4], have: &mut usize, server: &mut &[u8]) -> Option<u32> {
-    if *have == 0
-        && let Some((header, rest)) = server.split_first_chunk()
-    {
-        *server = rest;
-        return Some(u32::from_be_bytes(*header));
+pub(super) fn frame(header: &mut [u8; 4], have: &mut usize, stream: &mut &[u8]) -> Option<u32> {
+    loop {
+        let bytes = split(stream, header.len().saturating_sub(*have));
+        header.iter_mut().skip(*have).zip(bytes).for_each(|(to, from)| *to = *from);
+        *have = have.saturating_add(bytes.len());
+        if *have < header.len() {
+            return None;
+        }
+        if *header != KEEP_ALIVE {
+            return Some(u32::from_be_bytes(*header));
+        }
+        *have = 0;
     }
-    let bytes = split(server, header.len().saturating_sub(*have));
-    header.iter_mut().skip(*have).zip(bytes).for_each(|(to, from)| *to = *from);
-    *have = have.saturating_add(bytes.len());
-    (*have == header.len()).then_some(u32::from_be_bytes(*header))
 }

@@ -11,7 +11,7 @@ use super::config::{Params, Server};
 use super::entropy::Entropy;
 use super::link::Link;
 use super::negotiated::Negotiated;
-use super::pending::{Pending, WaitsFor, What};
+use super::pending::{Enumeration, Pending, WaitsFor, What};
 use super::session::{Kept, Open, Session, Tree, Valid};
 use super::transport::Transport;
 use crate::security::{Fresh, RdmaTransforms};
@@ -278,6 +278,22 @@ impl Inner {
         Some(pending)
     }
 
+    /// Whether a directory is being enumerated.
+    pub(super) fn lists(&self, handle: Handle) -> bool {
+        self.pending.values().any(|pending| pending.is_listing(handle))
+    }
+
+    /// Begins the enumeration of a directory that has waited longest for its turn.
+    pub(super) fn next_listing(&mut self, handle: Handle) -> Option<(OperationId, &mut Enumeration)> {
+        let waits = |pending: &Pending| pending.is_listing(handle) && pending.waits_for == WaitsFor::Turn;
+        let (id, pending) = self.pending.iter_mut().find(|(_, pending)| waits(pending))?;
+        pending.waits_for = WaitsFor::File;
+        match &mut pending.what {
+            What::List(enumeration) => Some((*id, enumeration)),
+            _ => None,
+        }
+    }
+
     /// Closes a file for a CLOSE that waits, as soon as nothing else is done with it.
     pub(super) fn close_for(&mut self, id: OperationId, handle: Handle, wants_attributes: bool) {
         self.begin_close(handle, Closing::Request { id, wants_attributes });
@@ -372,7 +388,7 @@ impl Inner {
 /// The file whose operations a request is among.
 fn counted(pending: &Pending) -> Option<Handle> {
     match pending.waits_for {
-        WaitsFor::File | WaitsFor::Rdma | WaitsFor::Transform => pending.handle,
+        WaitsFor::File | WaitsFor::Turn | WaitsFor::Rdma | WaitsFor::Transform => pending.handle,
         WaitsFor::Others | WaitsFor::Change => None,
     }
 }

@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::action::{Action, Done, LinkId, OperationId};
+use super::command::directory;
 use super::inner::Inner;
 use super::pending::{Pending, WaitsFor, What};
 use super::reason::Reason;
@@ -37,8 +38,10 @@ fn requests(inner: &mut Inner, link: LinkId) {
             // A CLOSE closes.
             WaitsFor::Others => {}
             WaitsFor::Change => drop(inner.take(id)),
-            WaitsFor::Rdma | WaitsFor::Transform => {
-                inner.lost.insert(id, link);
+            WaitsFor::Turn | WaitsFor::Rdma | WaitsFor::Transform => {
+                if waits_for != WaitsFor::Turn {
+                    inner.lost.insert(id, link);
+                }
                 let handle = inner.take(id).and_then(|pending| pending.handle);
                 handle.into_iter().for_each(|handle| inner.close_if_idle(handle));
             }
@@ -76,6 +79,7 @@ pub(super) fn complete(inner: &mut Inner, id: OperationId, done: Result<Done, Nt
             inner.on_opened(creating.handle, &asked);
             inner.close_silently(creating.handle);
         }
+        (What::List(enumeration), _) => directory::leave(inner, &asked, enumeration),
         (What::Plain { file_id, kept: Some(kept) }, Ok(_)) => inner.keep(&asked, file_id, kept),
         _ => {}
     }

@@ -31,6 +31,8 @@ pub(super) enum Task {
     File(Operation),
     /// Closing a file, when nothing else is done with it.
     Close { handle: Handle, wants_attributes: bool },
+    /// Its turn among the enumerations of a directory.
+    Turn { handle: Handle },
     /// Data of a WRITE.
     RdmaRead { buffers: Vec<BufferDescriptorV1>, len: u32 },
     /// Data that go by RDMA to be signed, encrypted, verified or decrypted.
@@ -124,7 +126,10 @@ pub(super) struct Enumeration {
     pub(super) file_id: FileId,
     pub(super) handle: Handle,
     pub(super) class: DirectoryInformationClass,
+    /// Where it begins: at the first entry before its turn.
     pub(super) listing: Listing,
+    /// It stays at the first entry, wherever the enumeration before it has ended.
+    pub(super) restarts: bool,
     pub(super) is_single: bool,
     pub(super) output_max: u32,
 }
@@ -151,8 +156,17 @@ pub(super) enum WaitsFor {
     Transform,
     /// Other operations of the same file.
     Others,
+    /// The enumerations of the same directory that came before: they move the position that it goes on from.
+    Turn,
     /// Nobody.
     Change,
+}
+
+impl Pending {
+    /// Whether it enumerates this directory, or will.
+    pub(super) fn is_listing(&self, handle: Handle) -> bool {
+        self.handle == Some(handle) && matches!(self.what, What::List(_))
+    }
 }
 
 impl Task {
@@ -160,6 +174,7 @@ impl Task {
         match self {
             Self::File(_) => WaitsFor::File,
             Self::Close { .. } => WaitsFor::Others,
+            Self::Turn { .. } => WaitsFor::Turn,
             Self::RdmaRead { .. } => WaitsFor::Rdma,
             Self::Transform { .. } => WaitsFor::Transform,
             Self::Change { .. } => WaitsFor::Change,

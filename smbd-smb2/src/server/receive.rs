@@ -241,7 +241,7 @@ fn wait(
         }
         (Task::Transform { .. }, What::Uncover { operation, .. }) => Some(operation.handle()),
         (Task::Transform { .. }, What::Cover { reading, .. }) => Some(reading.handle),
-        (Task::Change { handle }, _) => Some(*handle),
+        (Task::Change { handle } | Task::Turn { handle }, _) => Some(*handle),
         (Task::RdmaRead { .. } | Task::Transform { .. }, _) => None,
     };
     inner.wait(id, Pending { asked, chain, what, handle, waits_for });
@@ -250,7 +250,7 @@ fn wait(
         Task::RdmaRead { buffers, len } => inner.push(Action::RdmaRead { id, buffers, len }),
         Task::Transform { len } => inner.push(Action::Transform { id, len }),
         Task::Close { handle, wants_attributes } => inner.close_for(id, handle, wants_attributes),
-        Task::Change { .. } => {}
+        Task::Change { .. } | Task::Turn { .. } => {}
     }
     clean_up(inner)
 }

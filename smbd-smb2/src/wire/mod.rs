@@ -29,6 +29,7 @@ pub mod compound;
 pub mod compression;
 pub mod create;
 pub mod create_context;
+mod direct_tcp;
 pub mod echo;
 mod error;
 pub mod error_response;
@@ -95,6 +96,7 @@ pub use create_context::lease::{
 pub use create_context::maximal_access::{QueryMaximalAccessRequest, QueryMaximalAccessResponse};
 pub use create_context::on_disk_id::QueryOnDiskIdResponse;
 pub use create_context::{ContextData, CreateContext, CreateContexts};
+pub use direct_tcp::KEEP_ALIVE;
 pub use echo::{EchoRequest, EchoResponse};
 pub use error::WireError;
 pub use error_response::{ErrorContext, ErrorId, ErrorResponse};

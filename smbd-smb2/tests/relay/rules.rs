@@ -436,7 +436,7 @@ fn an_answer_that_cannot_be_rewritten_closes() {
 
 #[test]
 fn bytes_that_are_no_messages_of_direct_tcp_close() {
-    for header in [0x8500_0000_u32, 0x0100_0000, 0] {
+    for header in [0x8500_0001_u32, 0x8100_0000, 0x0100_0000, 0] {
         let mut rig = Rig::new();
         rig.stream(&header.to_be_bytes());
         assert_eq!(rig.closed, Some(Reason::Framing { header }));
@@ -444,6 +444,20 @@ fn bytes_that_are_no_messages_of_direct_tcp_close() {
     let mut rig = Rig::new();
     rig.poll_once(ClientBytes { bytes: &[1], remaining: 0x00FF_FFFF });
     assert_eq!(rig.closed, Some(Reason::RequestTooLarge { len: 0x0100_0000, max: 0x00FF_FFFF }));
+}
+
+#[test]
+fn keep_alives_of_the_server_are_dropped_wherever_the_stream_is_cut() {
+    let answer = failure(9, NtStatus::ACCESS_DENIED);
+    let mut stream = [&KEEP_ALIVE[..], &KEEP_ALIVE, &framed(&answer), &KEEP_ALIVE].concat();
+    stream.extend_from_slice(&framed(&answer));
+    for cut in 0..stream.len() {
+        let mut rig = Rig::new();
+        let (front, rest) = stream.split_at(cut);
+        rig.stream(front);
+        rig.stream(rest);
+        assert_eq!((rig.closed.clone(), rig.messages()), (None, vec![&answer[..], &answer]), "cut at {cut}");
+    }
 }
 
 #[test]

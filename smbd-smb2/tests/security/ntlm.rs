@@ -41,7 +41,7 @@ fn continued(step: Step) -> Vec<u8> {
 }
 
 fn config() -> AcceptorConfig {
-    AcceptorConfig { dns_computer: Some("server.example.net".into()), ..AcceptorConfig::new("SERVER") }
+    AcceptorConfig { dns_computer: "server.example.net".into(), ..AcceptorConfig::new("SERVER") }
 }
 
 fn tester() -> Credentials {
@@ -327,4 +327,17 @@ fn no_step_follows_a_failure_or_the_end() {
     assert_eq!(run.client.step(&[], &fresh(1)), Err(AuthError::OutOfOrder));
     assert_eq!(run.acceptor.step(&[], &fresh(1)), Err(AuthError::OutOfOrder));
     assert!(run.acceptor.established().is_none());
+}
+
+#[test]
+fn a_challenge_has_a_dns_name_even_of_a_server_that_has_none_in_dns() {
+    let mut run = Run::new(tester(), AcceptorConfig::new("SERVER"));
+    let done = run.play(|at, message| {
+        if at == 2 {
+            let challenge = ChallengeMessage::parse(message).unwrap();
+            let pairs = AvPairs::parse(challenge.target_info).unwrap();
+            assert_eq!(pairs.find(AvId::DNS_COMPUTER_NAME), Some(&b"S\0E\0R\0V\0E\0R\0"[..]));
+        }
+    });
+    assert_eq!(done, Ok(Step::Done(None)));
 }

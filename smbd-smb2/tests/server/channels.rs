@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use smbd_smb2::wire::{
     Capabilities, Cipher, CloseRequest, ControlCode, CreateDisposition, CreateOptions, Dialect, EchoRequest,
     FileId, Flags, Guid, Header, InterfaceCapabilities, IoctlFlags, IoctlRequest, IoctlResponse,
-    LogoffRequest, MessageId, NegotiateResponse, NetworkInterface, NetworkInterfaces, NtStatus, ReadRequest,
-    SessionId, SessionSetupFlags, SessionSetupRequest, SigningAlgorithm, WriteRequest,
+    LogoffRequest, MessageId, NegotiateContext, NegotiateResponse, NetworkInterface, NetworkInterfaces,
+    NtStatus, ReadRequest, SessionId, SessionSetupFlags, SessionSetupRequest, SigningAlgorithm, WriteRequest,
 };
 
 use crate::bound::{Binding, USUAL, several};
@@ -309,6 +309,28 @@ fn all_connections_of_a_client_log_in_with_one_dialect() {
     assert_eq!(second.log_in("tester", "correct horse").status(), NtStatus::USER_SESSION_DELETED);
     let mut third = super::channels::second(&first);
     assert_eq!(third.log_in("tester", "correct horse").status(), NtStatus::SUCCESS);
+}
+
+#[test]
+fn aes_gmac_is_the_last_choice_where_a_session_can_be_bound() {
+    use SigningAlgorithm as Algorithm;
+    let all = [Algorithm::AES_GMAC, Algorithm::HMAC_SHA256, Algorithm::AES_CMAC];
+    for (params, offer, chosen) in [
+        (several(), &all[..], Algorithm::AES_CMAC),
+        (several(), &all[..2], Algorithm::HMAC_SHA256),
+        (several(), &all[..1], Algorithm::AES_GMAC),
+        (crate::rig::params(), &all[..], Algorithm::AES_GMAC),
+    ] {
+        let mut rig = Rig::new(params, TCP);
+        rig.signings = offer.to_vec();
+        let answer = rig.negotiate(&[USUAL.0], &[USUAL.1]);
+        let response = NegotiateResponse::parse(&answer.bytes).unwrap();
+        let signing = response.contexts.iter().find_map(|context| match context.unwrap() {
+            NegotiateContext::Signing(list) => list.get(0),
+            _ => None,
+        });
+        assert_eq!(signing, Some(chosen));
+    }
 }
 
 #[test]

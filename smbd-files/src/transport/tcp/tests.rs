@@ -124,3 +124,17 @@ fn both_parts_of_a_message_leave_behind_one_length_and_more_than_enough_is_held_
         .await;
     });
 }
+
+#[test]
+fn keep_alives_of_netbios_between_messages_are_dropped() {
+    run(async {
+        let (mut server, client) = duplex(1000);
+        let mut tcp = Tcp::over(client);
+        server.write_all(b"\x85\0\0\0\x85\0\0\0\0\0\0\x04head\x85\0\0\0\0\0\0\x01d").await.unwrap();
+        assert_eq!(next(&mut tcp).await.unwrap(), b"head");
+        assert_eq!(next(&mut tcp).await.unwrap(), b"d");
+        server.write_all(b"\x85\0\0\x01").await.unwrap();
+        let said = next(&mut tcp).await.unwrap_err();
+        assert_eq!(said, "StreamProtocolLength begins with 0x85, expected 0x00 (2.1)");
+    });
+}

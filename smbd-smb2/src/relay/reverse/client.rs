@@ -8,7 +8,8 @@ use super::shared::Shared;
 use super::step::{Progress, Step, ToServer};
 use crate::relay::config::MESSAGE_MAX;
 use crate::relay::element::{Element, Front};
-use crate::relay::incoming::{Incoming, Taken, split};
+use crate::relay::incoming::{Incoming, Taken};
+use crate::relay::position::frame;
 use crate::relay::request::{HEAD_LEN, Verb, lower_read};
 use crate::relay::session;
 use crate::relay::shared::add;
@@ -96,13 +97,7 @@ impl Upstream {
     ) -> Result<Progress<'a>, Reason> {
         match &mut self.state {
             State::Framing { header, have } => {
-                let bytes = split(client, header.len().saturating_sub(*have));
-                header.iter_mut().skip(*have).zip(bytes).for_each(|(to, from)| *to = *from);
-                *have = have.saturating_add(bytes.len());
-                if *have < header.len() {
-                    return Ok(Progress::Blocked);
-                }
-                let header = u32::from_be_bytes(*header);
+                let Some(header) = frame(header, have, client) else { return Ok(Progress::Blocked) };
                 self.begin(header)
             }
             State::Deciding { len } => {

@@ -28,8 +28,8 @@ pub struct AcceptorConfig {
     pub computer: String,
     /// NetBIOS name of its domain; of the server itself if it is in none.
     pub domain: String,
-    /// DNS name of the server, if it has one.
-    pub dns_computer: Option<String>,
+    /// DNS name of the server; its NetBIOS name if it has none. Clients take from it the name that they ask for.
+    pub dns_computer: String,
     /// DNS name of its domain, if it has one.
     pub dns_domain: Option<String>,
     /// Unknown users are let in as guests. Not those with a wrong password.
@@ -42,14 +42,14 @@ pub struct AcceptorConfig {
 }
 
 impl AcceptorConfig {
-    /// A server of this name, in no domain, that lets in users only, within 36 hours.
+    /// A server of this name, also in DNS, in no domain, that lets in users only, within 36 hours.
     #[must_use]
     pub fn new(computer: &str) -> Self {
         const HOUR: u64 = 3600 * 10_000_000;
         Self {
             computer: computer.to_string(),
             domain: computer.to_string(),
-            dns_computer: None,
+            dns_computer: computer.to_string(),
             dns_domain: None,
             guests: false,
             anonymous: false,
@@ -135,9 +135,7 @@ impl<A: Accounts> NtlmAcceptor<A> {
         if let Some(name) = &self.config.dns_domain {
             list.text(AvId::DNS_DOMAIN_NAME, name);
         }
-        if let Some(name) = &self.config.dns_computer {
-            list.text(AvId::DNS_COMPUTER_NAME, name);
-        }
+        list.text(AvId::DNS_COMPUTER_NAME, &self.config.dns_computer);
         list.value(AvId::TIMESTAMP, &fresh.now().to_le_bytes());
         let flags = negotiate.flags.both(SUPPORTED) | ALWAYS;
         let server_challenge = *fresh.entropy().first_chunk().unwrap_or(&[0; 8]);

@@ -19,7 +19,7 @@ pub(in crate::server) fn request(inner: &mut Inner, asked: &Asked) -> Option<Ope
         WaitsFor::Change => return Some(id),
         WaitsFor::File => inner.push(Action::Cancel(id)),
         // What has begun goes on.
-        WaitsFor::Rdma | WaitsFor::Transform | WaitsFor::Others => {}
+        WaitsFor::Turn | WaitsFor::Rdma | WaitsFor::Transform | WaitsFor::Others => {}
     }
     None
 }

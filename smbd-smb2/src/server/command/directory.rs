@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::server::action::{Done, Operation};
+use crate::server::action::{Action, Done, Operation};
 use crate::server::answer::{failure_of_file, of_file};
 use crate::server::chain::Asked;
 use crate::server::encode::entries;
@@ -37,34 +37,48 @@ pub(in crate::server) fn request(
         NtStatus::INFO_LENGTH_MISMATCH
     } else {
         let restart = [QueryDirectoryFlags::RESTART_SCANS, QueryDirectoryFlags::REOPEN];
-        let begins = restart.into_iter().any(|flag| request.flags.contains(flag));
-        let listing = match open.listing.take().filter(|_| !begins) {
-            Some(listing) => listing,
-            None => Listing { pattern: Pattern::new(request.pattern), after: 0, has_told: false },
-        };
-        // Another request meanwhile goes on from the same place.
-        open.listing = Some(listing.clone());
-        let enumeration = Enumeration {
+        let restarts = restart.into_iter().any(|flag| request.flags.contains(flag));
+        let mut enumeration = Enumeration {
             file_id,
             handle: open.handle,
             class: request.information_class,
-            listing,
+            listing: Listing { pattern: Pattern::new(request.pattern), after: 0, has_told: false },
+            restarts,
             is_single: request.flags.contains(QueryDirectoryFlags::RETURN_SINGLE_ENTRY),
             output_max: request.output_buffer_length,
         };
+        let before = open.listing.take();
+        if inner.lists(enumeration.handle) {
+            let task = Task::Turn { handle: enumeration.handle };
+            return Ok(Outcome::Wait(What::List(enumeration), task));
+        }
+        enumeration.follow(before);
         return Ok(go_on(enumeration));
     };
     Ok(failure_of_file(asked, file_id, status))
 }
 
 fn go_on(enumeration: Enumeration) -> Outcome {
-    let max = if enumeration.is_single {
-        1
-    } else {
-        (enumeration.output_max as usize).checked_div(ENTRY_LEN).unwrap_or(0).clamp(1, ENTRIES_MAX)
-    };
-    let operation = Operation::List { handle: enumeration.handle, after: enumeration.listing.after, max };
+    let operation = enumeration.operation();
     Outcome::Wait(What::List(enumeration), Task::File(operation))
+}
+
+impl Enumeration {
+    /// Goes on where another has ended, unless it restarts.
+    fn follow(&mut self, before: Option<Listing>) {
+        if let Some(before) = before.filter(|_| !self.restarts) {
+            self.listing = before;
+        }
+    }
+
+    fn operation(&self) -> Operation {
+        let max = if self.is_single {
+            1
+        } else {
+            (self.output_max as usize).checked_div(ENTRY_LEN).unwrap_or(0).clamp(1, ENTRIES_MAX)
+        };
+        Operation::List { handle: self.handle, after: self.listing.after, max }
+    }
 }
 
 /// Entries are there.
@@ -75,41 +89,47 @@ pub(in crate::server) fn done(
     done: Result<Done, NtStatus>,
 ) -> Outcome {
     let file_id = enumeration.file_id;
-    let found = match done {
-        Ok(Done::Entries(found)) => found,
-        Ok(_) => return failure_of_file(asked, file_id, NtStatus::INTERNAL_ERROR),
-        Err(status) => return failure_of_file(asked, file_id, status),
+    let outcome = match answer(&mut enumeration, done) {
+        Ok(None) => return go_on(enumeration),
+        Ok(Some(output)) => {
+            of_file(asked, file_id, NtStatus::SUCCESS, &QueryDirectoryResponse { output: &output })
+        }
+        Err(status) => failure_of_file(asked, file_id, status),
     };
+    leave(inner, asked, enumeration);
+    outcome
+}
+
+/// The output for these entries; none if nothing of them is wanted, and there may be others.
+fn answer(enumeration: &mut Enumeration, done: Result<Done, NtStatus>) -> Result<Option<Vec<u8>>, NtStatus> {
+    let Done::Entries(found) = done? else { return Err(NtStatus::INTERNAL_ERROR) };
     let before = enumeration.listing.after;
     let has_told = enumeration.listing.has_told;
-    let (output, is_full) = match encode(&mut enumeration, &found) {
-        Ok(encoded) => encoded,
-        Err(status) => return failure_of_file(asked, file_id, status),
-    };
-    if output.is_empty() && is_full {
+    let (output, is_full) = encode(enumeration, &found)?;
+    match (output.is_empty(), is_full) {
+        (false, _) => Ok(Some(output)),
         // The first entry does not fit. It is told to a request with more room.
-        return failure_of_file(asked, file_id, NtStatus::BUFFER_OVERFLOW);
+        (true, true) => Err(NtStatus::BUFFER_OVERFLOW),
+        (true, false) if !found.is_empty() && enumeration.listing.after > before => Ok(None),
+        (true, false) => {
+            // A search that has found nothing has begun nevertheless.
+            enumeration.listing.has_told = true;
+            Err(if has_told { NtStatus::NO_MORE_FILES } else { NtStatus::NO_SUCH_FILE })
+        }
     }
-    // None of these was wanted, and there are others.
-    if output.is_empty() && !found.is_empty() && enumeration.listing.after > before {
-        return go_on(enumeration);
-    }
-    let status = match (output.is_empty(), has_told) {
-        (false, _) => NtStatus::SUCCESS,
-        (true, false) => NtStatus::NO_SUCH_FILE,
-        (true, true) => NtStatus::NO_MORE_FILES,
-    };
-    // A search that has found nothing has begun nevertheless.
-    enumeration.listing.has_told = true;
-    if let Ok(session) = inner.session(asked)
+}
+
+/// Leaves the position to the next enumeration of the directory: one that waits for its turn, or that comes.
+pub(in crate::server) fn leave(inner: &mut Inner, asked: &Asked, enumeration: Enumeration) {
+    let Enumeration { file_id, handle, listing, .. } = enumeration;
+    if let Some((id, next)) = inner.next_listing(handle) {
+        next.follow(Some(listing));
+        let operation = next.operation();
+        inner.push(Action::File { id, operation });
+    } else if let Ok(session) = inner.session(asked)
         && let Some(open) = session.opens.get_mut(&file_id.volatile)
     {
-        open.listing = Some(enumeration.listing);
-    }
-    if status == NtStatus::SUCCESS {
-        of_file(asked, file_id, status, &QueryDirectoryResponse { output: &output })
-    } else {
-        failure_of_file(asked, file_id, status)
+        open.listing = Some(listing);
     }
 }
 

@@ -24,6 +24,9 @@ const CIPHERS: [Cipher; 4] =
     [Cipher::AES_128_GCM, Cipher::AES_128_CCM, Cipher::AES_256_GCM, Cipher::AES_256_CCM];
 const SIGNING: [SigningAlgorithm; 3] =
     [SigningAlgorithm::AES_GMAC, SigningAlgorithm::AES_CMAC, SigningAlgorithm::HMAC_SHA256];
+/// The same where a session can be bound: bindings would use nonces of AES-GMAC twice (SE-2).
+const SIGNING_OF_CHANNELS: [SigningAlgorithm; 3] =
+    [SigningAlgorithm::AES_CMAC, SigningAlgorithm::HMAC_SHA256, SigningAlgorithm::AES_GMAC];
 
 /// What a client of SMB1 is told, which offers SMB 2.??? (3.3.5.3.1).
 pub(in crate::server) fn of_smb1(inner: &mut Inner, asked: &Asked) -> Outcome {
@@ -46,14 +49,19 @@ pub(in crate::server) fn request(
     let common = DIALECTS.into_iter().rev().find(|own| request.dialects.iter().any(|other| other == *own));
     let dialect = common.ok_or(NtStatus::NOT_SUPPORTED)?;
     let own = inner.params().rdma_transforms;
-    let chosen = if dialect == Dialect::SMB_3_1_1 { choose(request, own)? } else { Chosen::default() };
+    let has_channels =
+        inner.params().channels_max > 1 && request.capabilities.contains(Capabilities::MULTI_CHANNEL);
+    let chosen = match dialect {
+        Dialect::SMB_3_1_1 => choose(request, own, if has_channels { SIGNING_OF_CHANNELS } else { SIGNING })?,
+        _ => Chosen::default(),
+    };
     let mut capabilities = Capabilities::LARGE_MTU;
     let mut cipher = chosen.cipher;
     if dialect != Dialect::SMB_3_1_1 && request.capabilities.contains(Capabilities::ENCRYPTION) {
         capabilities = capabilities | Capabilities::ENCRYPTION;
         cipher = Some(Cipher::AES_128_CCM);
     }
-    if inner.params().channels_max > 1 && request.capabilities.contains(Capabilities::MULTI_CHANNEL) {
+    if has_channels {
         capabilities = capabilities | Capabilities::MULTI_CHANNEL;
     }
     let signing_required = inner.params().signing_required;
@@ -135,7 +143,11 @@ struct Chosen {
     transforms: Option<RdmaTransforms>,
 }
 
-fn choose(request: &NegotiateRequest<'_>, own: RdmaTransforms) -> Result<Chosen, NtStatus> {
+fn choose(
+    request: &NegotiateRequest<'_>,
+    own: RdmaTransforms,
+    signing: [SigningAlgorithm; 3],
+) -> Result<Chosen, NtStatus> {
     let mut chosen = Chosen::default();
     let mut hashes = None;
     let (mut compressions, mut transforms) = (0_u8, 0_u8);
@@ -151,7 +163,7 @@ fn choose(request: &NegotiateRequest<'_>, own: RdmaTransforms) -> Result<Chosen,
             }
             NegotiateContext::Signing(algorithms) => {
                 once(core::mem::replace(&mut chosen.has_signing, true) || algorithms.is_empty())?;
-                chosen.signing = SIGNING.into_iter().find(|own| algorithms.iter().any(|other| other == *own));
+                chosen.signing = signing.into_iter().find(|own| algorithms.iter().any(|other| other == *own));
             }
             NegotiateContext::Compression { .. } => {
                 compressions = compressions.saturating_add(1);

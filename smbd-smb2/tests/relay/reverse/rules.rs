@@ -451,3 +451,14 @@ fn parameters_that_cannot_work_are_refused_with_their_limits() {
     let most = ConfigError::TooLarge { name: "max_read_write_size", value: 1 << 24, most: 0x00FF_EFFF };
     assert_eq!(refused(Params { max_read_write_size: 1 << 24, ..small() }), most);
 }
+
+#[test]
+fn keep_alives_of_the_client_are_dropped() {
+    let mut rig = rig();
+    for keep_alive in [&KEEP_ALIVE[..], &KEEP_ALIVE[..1], &KEEP_ALIVE[1..]] {
+        rig.left.extend_from_slice(keep_alive);
+        rig.poll(&[]);
+    }
+    rig.client(&echo(5));
+    assert_eq!((rig.closed.clone(), rig.to_server.clone()), (None, vec![echo(5)]));
+}
