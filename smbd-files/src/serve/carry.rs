@@ -41,7 +41,7 @@ pub(super) fn start(
 }
 
 /// Carries out an operation, and tells its client. `data` is what was fetched for it.
-fn carry_out(
+pub(super) fn carry_out(
     host: &Host,
     number: ConnectionId,
     id: OperationId,
