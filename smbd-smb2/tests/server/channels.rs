@@ -315,13 +315,15 @@ fn all_connections_of_a_client_log_in_with_one_dialect() {
 fn aes_gmac_is_the_last_choice_where_a_session_can_be_bound() {
     use SigningAlgorithm as Algorithm;
     let all = [Algorithm::AES_GMAC, Algorithm::HMAC_SHA256, Algorithm::AES_CMAC];
-    for (params, offer, chosen) in [
-        (several(), &all[..], Algorithm::AES_CMAC),
-        (several(), &all[..2], Algorithm::HMAC_SHA256),
-        (several(), &all[..1], Algorithm::AES_GMAC),
-        (crate::rig::params(), &all[..], Algorithm::AES_GMAC),
+    for (params, knows_channels, offer, chosen) in [
+        (several(), true, &all[..], Algorithm::AES_CMAC),
+        (several(), true, &all[..2], Algorithm::HMAC_SHA256),
+        (several(), true, &all[..1], Algorithm::AES_GMAC),
+        (several(), false, &all[..], Algorithm::AES_GMAC),
+        (params(), true, &all[..], Algorithm::AES_GMAC),
     ] {
         let mut rig = Rig::new(params, TCP);
+        rig.knows_channels = knows_channels;
         rig.signings = offer.to_vec();
         let answer = rig.negotiate(&[USUAL.0], &[USUAL.1]);
         let response = NegotiateResponse::parse(&answer.bytes).unwrap();
