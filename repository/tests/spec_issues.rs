@@ -53,6 +53,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "smbd-verbs",
         "smbd-tools",
         "smbd-files",
+        "smbd-daemon",
         "fuzz",
         "conformance",
         "examples",

@@ -21,6 +21,10 @@ const LOOKS: AccessMask = AccessMask(0x0010_0080);
 const DELETES: AccessMask = AccessMask(0x0011_0080);
 const LISTS: AccessMask = AccessMask(0x0012_0081);
 
+/// Who else may have what is opened: all, for all that they do, or only who reads it (2.2.13).
+const ALL: ShareAccess = ShareAccess(0x7);
+const READERS: ShareAccess = ShareAccess(0x1);
+
 /// The most entries of a directory that are taken.
 const ENTRIES_MAX: usize = 1 << 20;
 
@@ -80,7 +84,7 @@ impl Share {
     /// # Errors
     /// What the server says, [`Error::Path`], or [`Error::Ended`]. So it is with all calls.
     pub async fn open(&self, path: &str) -> Result<File, Error> {
-        self.file(path, READS, CreateDisposition::OPEN).await
+        self.file(path, READS, CreateDisposition::OPEN, ALL).await
     }
 
     /// Opens a file to write to it, and makes it if it is not there. What is in it stays.
@@ -88,7 +92,7 @@ impl Share {
     /// # Errors
     /// As [`Self::open`].
     pub async fn open_for_writing(&self, path: &str) -> Result<File, Error> {
-        self.file(path, WRITES, CreateDisposition::OPEN_IF).await
+        self.file(path, WRITES, CreateDisposition::OPEN_IF, ALL).await
     }
 
     /// Makes a file that is empty; one that is there loses its data.
@@ -96,11 +100,30 @@ impl Share {
     /// # Errors
     /// As [`Self::open`].
     pub async fn create(&self, path: &str) -> Result<File, Error> {
-        self.file(path, WRITES, CreateDisposition::OVERWRITE_IF).await
+        self.file(path, WRITES, CreateDisposition::OVERWRITE_IF, ALL).await
     }
 
-    async fn file(&self, path: &str, access: AccessMask, how: CreateDisposition) -> Result<File, Error> {
-        let opened = self.opened(path, access, how, CreateOptions::NON_DIRECTORY_FILE).await?;
+    /// Opens a file to write to it, or makes it, while nobody else may write to it, rename it or remove it. `keeps`: what is in it.
+    pub(crate) async fn write_alone(&self, path: &str, keeps: bool) -> Result<File, Error> {
+        let how = if keeps { CreateDisposition::OPEN_IF } else { CreateDisposition::OVERWRITE_IF };
+        let lost = self.connections().1;
+        match self.file(path, WRITES, how, READERS).await {
+            // A CREATE that went again, since its connection was lost, meets what the first one has opened: this session's own.
+            Err(Error::Status(NtStatus::SHARING_VIOLATION)) if self.connections().1 > lost => {
+                self.file(path, WRITES, how, ALL).await
+            }
+            other => other,
+        }
+    }
+
+    async fn file(
+        &self,
+        path: &str,
+        access: AccessMask,
+        how: CreateDisposition,
+        shared: ShareAccess,
+    ) -> Result<File, Error> {
+        let opened = self.open_as(path, access, how, CreateOptions::NON_DIRECTORY_FILE, shared).await?;
         Ok(File::new(self.handle.clone(), self.connected, opened))
     }
 
@@ -229,12 +252,22 @@ impl Share {
         disposition: CreateDisposition,
         options: CreateOptions,
     ) -> Result<Opened, Error> {
+        self.open_as(path, access, disposition, options, ALL).await
+    }
+
+    async fn open_as(
+        &self,
+        path: &str,
+        access: AccessMask,
+        disposition: CreateDisposition,
+        options: CreateOptions,
+        share_access: ShareAccess,
+    ) -> Result<Opened, Error> {
         let path = remote_path(path)?;
         let of = |reply| match reply {
             Reply::Opened(opened) => Some(opened),
             _ => None,
         };
-        let share_access = ShareAccess(0x7);
         let open = Open { path, access, share_access, disposition, options };
         self.ask(Request::Open(open), of, "CREATE").await
     }
