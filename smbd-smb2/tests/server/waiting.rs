@@ -161,6 +161,22 @@ fn requests_that_wait_have_a_limit() {
 }
 
 #[test]
+fn operations_that_are_not_told_are_as_many_as_credits() {
+    const CREDITS: usize = 128;
+    let mut params = params();
+    params.credits_max = 128;
+    let mut rig = Rig::ready(params, TCP);
+    let file_id = rig.file("a");
+    rig.holds = true;
+    // Behind the last credit the connection ends.
+    for _ in 0..4 * CREDITS {
+        let header = rig.header::<FlushRequest>(0);
+        rig.silent(&header, &FlushRequest { file_id });
+    }
+    assert_eq!(rig.held.len(), CREDITS);
+}
+
+#[test]
 fn an_operation_that_takes_long_is_told_once() {
     let mut rig = ready();
     let file_id = rig.file("a");

@@ -26,21 +26,22 @@ pub(crate) struct Clients {
 
 impl Clients {
     /// A place for a client, if one is left. Refusals are logged, one line a second at most.
-    pub(crate) fn enter(&self, client: SocketAddr, over: &str) -> Option<Pass> {
+    pub(crate) fn enter(&self, client: SocketAddr, over: &'static str) -> Option<Pass> {
         let why = match self.admission.enter_of_any(client.ip()) {
             Ok(place) => return Some(place),
             Err(Refused::PerClient) => "this address has all its places (--per-client)".to_owned(),
             Err(Refused::LoggingIn) => {
-                "this address has all its places for connections without a login (--logging-in)".to_owned()
+                "this address, or its /64, has all its places for connections without a login (--logging-in)"
+                    .to_owned()
             }
             Err(Refused::Connections | Refused::Network) => {
                 format!("all places are taken ({})", self.places_of)
             }
         };
-        if let Some(before) = self.refusals.count() {
+        self.refusals.count(move |before| {
             let line = Line::new("client refused").with("client", client).with("over", over).with("why", why);
             line.maybe("others_before", Some(before).filter(|before| *before > 0)).write();
-        }
+        });
         None
     }
 
@@ -57,7 +58,9 @@ impl Clients {
         let place = Arc::new(place);
         let of_login = Arc::clone(&place);
         let logged_in = move |about: &About| {
-            of_login.logged_in();
+            if is_known(about) {
+                of_login.logged_in();
+            }
             of_session(line("client session"), about).write();
         };
         let End { why, seen } = serve(self.host, link, self.stop, self.drain, logged_in).await;
@@ -69,6 +72,11 @@ impl Clients {
         ended.with("why", why).write();
         drop(place);
     }
+}
+
+/// Whether a client has shown who it is. Everybody can be a guest, so a guest stays among the connections without a login.
+fn is_known(about: &About) -> bool {
+    about.user.as_ref().is_some_and(|user| !user.is_empty())
 }
 
 fn of_session(line: Line, about: &About) -> Line {
@@ -85,4 +93,25 @@ fn of_session(line: Line, about: &About) -> Line {
 fn of_bytes(line: Line, over: &str, counts: Counts) -> Line {
     let line = line.with("bytes_in", counts.messages_in).with("bytes_out", counts.messages_out);
     if over == "tcp" { line } else { line.with("rdma_in", counts.rdma_in).with("rdma_out", counts.rdma_out) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_is_none_who_has_logged_in() {
+        let of = |user: Option<&str>| {
+            let user = user.map(str::to_owned);
+            is_known(&About {
+                user,
+                dialect: None,
+                signing: None,
+                cipher: None,
+                is_signed: false,
+                is_encrypted: false,
+            })
+        };
+        assert_eq!([of(None), of(Some("")), of(Some("tester"))], [false, false, true]);
+    }
 }

@@ -67,11 +67,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) connections: u16,
     /// The most connections of one address, with --fork the most children; more are refused [default: half of --connections or --children,
-    /// 8 at least]
+    /// 8 at least, but not all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) per_client: Option<u16>,
-    /// The most connections of one address that have not logged in; more are refused. With --fork it is --per-client [default: half of
-    /// --per-client]
+    /// The most connections of one address, or one /64 of IPv6, that have not logged in or are a guest's; more are refused. With --fork
+    /// it is --per-client [default: half of --per-client]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) logging_in: Option<u16>,
     /// Seconds in which a client has to log in; a connection without a session ends then
