@@ -20,7 +20,7 @@ impl Refusals {
     /// A client was refused.
     pub fn tell(&self, log: Log, client: SocketAddr, why: impl Display) {
         let Some(before) = self.count() else { return };
-        let line = log.line("client refused").with("client", client).with("why", why);
+        let line = log.warning("client refused").with("client", client).with("why", why);
         if before > 0 { line.number("others_before", before).write() } else { line.write() }
     }
 
