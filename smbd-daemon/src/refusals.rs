@@ -39,7 +39,7 @@ impl Refusals {
     pub fn tell(&self, log: Log, client: SocketAddr, why: impl Display) {
         let why = why.to_string();
         self.count(move |before| {
-            let line = log.line("client refused").with("client", client).with("why", why);
+            let line = log.warning("client refused").with("client", client).with("why", why);
             if before > 0 { line.number("others_before", before).write() } else { line.write() }
         });
     }

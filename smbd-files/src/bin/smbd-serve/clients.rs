@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_daemon::admission::{Admission, Pass, Refused};
+use smbd_daemon::log::Line;
 use smbd_daemon::refusals::Refusals;
 use smbd_files::serve::{Counts, End, Host, Link, serve};
 use smbd_smb2::server::About;
 use tokio::sync::watch;
 
-use crate::log::Line;
+use crate::log::{line, warning};
 
 /// What all listeners share.
 #[derive(Clone)]
@@ -39,8 +40,8 @@ impl Clients {
             }
         };
         self.refusals.count(move |before| {
-            let line = Line::new("client refused").with("client", client).with("over", over).with("why", why);
-            line.maybe("others_before", Some(before).filter(|before| *before > 0)).write();
+            let line = warning("client refused").with("client", client).with("over", over).with("why", why);
+            if before > 0 { line.number("others_before", before).write() } else { line.write() }
         });
         None
     }
@@ -53,18 +54,18 @@ impl Clients {
         link: impl Link + 'static,
         place: Pass,
     ) {
-        let line = move |what| Line::new(what).with("client", client).with("over", over);
-        line("client connected").write();
+        let named = move |what| line(what).with("client", client).with("over", over);
+        named("client connected").write();
         let place = Arc::new(place);
         let of_login = Arc::clone(&place);
         let logged_in = move |about: &About| {
             if is_known(about) {
                 of_login.logged_in();
             }
-            of_session(line("client session"), about).write();
+            of_session(named("client session"), about).write();
         };
         let End { why, seen } = serve(self.host, link, self.stop, self.drain, logged_in).await;
-        let ended = line("client ended");
+        let ended = named("client ended");
         let ended = match seen {
             Some(seen) => of_bytes(of_session(ended, &seen.about), over, seen.counts),
             None => ended,
@@ -91,8 +92,12 @@ fn of_session(line: Line, about: &About) -> Line {
 }
 
 fn of_bytes(line: Line, over: &str, counts: Counts) -> Line {
-    let line = line.with("bytes_in", counts.messages_in).with("bytes_out", counts.messages_out);
-    if over == "tcp" { line } else { line.with("rdma_in", counts.rdma_in).with("rdma_out", counts.rdma_out) }
+    let line = line.number("bytes_in", counts.messages_in).number("bytes_out", counts.messages_out);
+    if over == "tcp" {
+        line
+    } else {
+        line.number("rdma_in", counts.rdma_in).number("rdma_out", counts.rdma_out)
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Parser;
+use smbd_daemon::log::Format;
 use smbd_smb2::wire::Guid;
 
 use crate::listen::Listen;
@@ -83,6 +84,13 @@ pub(crate) struct Options {
     /// Seconds that requests may still take when the server is told to end
     #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u16).range(0..=600))]
     pub(crate) drain: u16,
+    /// How log lines look
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log: Format,
+    /// Checks the options, the file of users, the directory and the addresses, and ends: 0 if all can be served, otherwise 2 and what is
+    /// wrong
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 /// A ServerGuid in hexadecimal digits, as a parent gives it to its children.
