@@ -1,6 +1,11 @@
 //! What is known of a file of the host, as clients see it.
 
-use rustix::fs::{FileType, Mode, Statx, StatxFlags, StatxTimestamp, Timespec};
+use std::os::fd::AsFd;
+
+use rustix::fs::{
+    FileType, Mode, Statx, StatxFlags, StatxTimestamp, Timespec, Timestamps, UTIME_OMIT, futimens,
+};
+use rustix::io;
 use smbd_smb2::server::Attributes;
 use smbd_smb2::wire::FileAttributes;
 
@@ -72,6 +77,33 @@ pub(super) fn attributes(stat: &Statx, root: Key, is_delete_pending: bool) -> At
 fn filetime(seconds: i64, nanoseconds: u32) -> u64 {
     let whole = seconds.saturating_add(EPOCH).saturating_mul(PER_SECOND);
     u64::try_from(whole.saturating_add(i64::from(nanoseconds / 100))).unwrap_or(0)
+}
+
+/// Times of a file that are set; `None` stays.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Times {
+    pub(super) access: Option<Timespec>,
+    pub(super) write: Option<Timespec>,
+}
+
+impl Times {
+    /// Sets them.
+    pub(super) fn set(&self, file: impl AsFd) -> io::Result<()> {
+        const STAYS: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+        if self.access.is_none() && self.write.is_none() {
+            return Ok(());
+        }
+        let times = Timestamps {
+            last_access: self.access.unwrap_or(STAYS),
+            last_modification: self.write.unwrap_or(STAYS),
+        };
+        futimens(file, &times)
+    }
+}
+
+/// A time of the host as it is set again.
+pub(super) fn again(time: StatxTimestamp) -> Timespec {
+    Timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_nsec.into() }
 }
 
 /// A FILETIME as the host has it.

@@ -1,13 +1,11 @@
 //! What SET_INFO changes (MS-FSA 2.1.5.15).
 
-use rustix::fs::{
-    RenameFlags, Statx, Timespec, Timestamps, UTIME_OMIT, fchmod, ftruncate, futimens, renameat_with,
-};
+use rustix::fs::{RenameFlags, Statx, Timespec, fchmod, ftruncate, renameat_with};
 use rustix::io::Errno;
-use smbd_smb2::server::{BasicChange, Change, FileResult, SharePath};
+use smbd_smb2::server::{BasicChange, Change, FileResult, SharePath, TimeChange};
 use smbd_smb2::wire::{FileAttributes, NtStatus};
 
-use super::attributes::{Kind, is_read_only, kind, timespec, with_read_only};
+use super::attributes::{Kind, Times, again, is_read_only, kind, timespec, with_read_only};
 use super::beneath::{Key, Place, place, stat};
 use super::open::may_delete;
 use super::{Folder, FolderFile, status};
@@ -17,18 +15,14 @@ pub(super) fn change(folder: &mut Folder, file: &FolderFile, change: &Change) ->
         return Err(NtStatus::ACCESS_DENIED);
     }
     match change {
-        Change::Basic(change) => basic(file, change),
+        Change::Basic(change) => basic(folder, file, change),
         Change::EndOfFile(size) => {
             is_file(file)?;
-            ftruncate(&file.fd, *size).map_err(status::of)
+            truncate(folder, file, *size)
         }
         Change::Allocation(size) => {
             // What is to be reserved is not.
-            if *size < is_file(file)?.stx_size {
-                ftruncate(&file.fd, *size).map_err(status::of)
-            } else {
-                Ok(())
-            }
+            if *size < is_file(file)?.stx_size { truncate(folder, file, *size) } else { Ok(()) }
         }
         Change::Delete(true) => {
             let place = folder.table.opened(file.key, file.open)?.place.clone();
@@ -49,15 +43,36 @@ fn is_file(file: &FolderFile) -> FileResult<Statx> {
     if kind(&stat) == Kind::File { Ok(stat) } else { Err(NtStatus::INVALID_PARAMETER) }
 }
 
+/// Gives a file this length. Times that its open holds stay.
+fn truncate(folder: &Folder, file: &FolderFile, size: u64) -> FileResult<()> {
+    ftruncate(&file.fd, size).map_err(status::of)?;
+    let held = Times { access: None, ..folder.table.opened(file.key, file.open)?.held };
+    // The length has changed, whether the time could be set again or not.
+    let _ = held.set(&file.fd);
+    Ok(())
+}
+
+/// Sets times, and notes which of them the open holds (MS-FSA 2.1.5.15.2).
+fn times(folder: &mut Folder, file: &FolderFile, change: &BasicChange) -> FileResult<()> {
+    let set = |change: Option<TimeChange>| change.and_then(TimeChange::set).map(timespec);
+    let set = Times { access: set(change.last_access_time), write: set(change.last_write_time) };
+    set.set(&file.fd).map_err(status::of)?;
+    let now = stat(&file.fd)?;
+    let is_held = |change: Option<TimeChange>, held: Option<Timespec>, now| match change {
+        None => held,
+        Some(change) => change.holds().then(|| again(now)),
+    };
+    let held = &mut folder.table.opened_mut(file.key, file.open)?.held;
+    held.access = is_held(change.last_access_time, held.access, now.stx_atime);
+    held.write = is_held(change.last_write_time, held.write, now.stx_mtime);
+    folder.table.times_were_set(file.key, &set);
+    Ok(())
+}
+
 /// Times that the host can set, and whether a file can be written. All else is not kept.
-fn basic(file: &FolderFile, change: &BasicChange) -> FileResult<()> {
-    const STAYS: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+fn basic(folder: &mut Folder, file: &FolderFile, change: &BasicChange) -> FileResult<()> {
     if change.last_access_time.is_some() || change.last_write_time.is_some() {
-        let times = Timestamps {
-            last_access: change.last_access_time.map_or(STAYS, timespec),
-            last_modification: change.last_write_time.map_or(STAYS, timespec),
-        };
-        futimens(&file.fd, &times).map_err(status::of)?;
+        times(folder, file, change)?;
     }
     let Some(attributes) = change.file_attributes else { return Ok(()) };
     let stat = stat(&file.fd)?;

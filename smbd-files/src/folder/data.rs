@@ -8,15 +8,20 @@ use rustix::io::{Errno, pread, pwrite};
 use smbd_smb2::server::FileResult;
 use smbd_smb2::wire::NtStatus;
 
+use super::attributes::Times;
 use super::{FolderFile, status};
 
 /// The bytes of an open file: what takes long is done with it, while others use the folder. It keeps the file of the host open.
 #[derive(Clone, Debug)]
-pub struct Data(Arc<OwnedFd>);
+pub struct Data {
+    fd: Arc<OwnedFd>,
+    /// Times that stay.
+    held: Times,
+}
 
 impl Data {
-    pub(super) fn new(file: &FolderFile) -> Self {
-        Self(Arc::clone(&file.fd))
+    pub(super) fn new(file: &FolderFile, held: Times) -> Self {
+        Self { fd: Arc::clone(&file.fd), held }
     }
 
     /// Reads what is there from `offset` on. Returns the number of bytes; 0 at the end and behind it.
@@ -31,7 +36,7 @@ impl Data {
             if i64::try_from(at).is_err() {
                 break;
             }
-            match pread(&self.0, rest, at) {
+            match pread(&self.fd, rest, at) {
                 Ok(0) => break,
                 Ok(more) => len = len.saturating_add(more),
                 Err(Errno::INTR) => {}
@@ -39,6 +44,8 @@ impl Data {
                 Err(error) => return Err(status::of(error)),
             }
         }
+        // They are read, whether the time could be set again or not.
+        let _ = self.held.set(&self.fd);
         Ok(len)
     }
 
@@ -52,7 +59,7 @@ impl Data {
             if i64::try_from(at).is_err() {
                 return Err(NtStatus::DISK_FULL);
             }
-            match pwrite(&self.0, data, at) {
+            match pwrite(&self.fd, data, at) {
                 Ok(0) => return Err(NtStatus::DISK_FULL),
                 Ok(len) => {
                     at = at.saturating_add(len as u64);
@@ -64,7 +71,9 @@ impl Data {
                 Err(error) => return Err(status::of(error)),
             }
         }
-        if through { fdatasync(&self.0).map_err(status::of) } else { Ok(()) }
+        // They are written, whether the time could be set again or not.
+        let _ = self.held.set(&self.fd);
+        if through { fdatasync(&self.fd).map_err(status::of) } else { Ok(()) }
     }
 
     /// Puts on disk what was written.
@@ -72,7 +81,7 @@ impl Data {
     /// # Errors
     /// Whatever is in the way of it.
     pub fn flush(&self) -> FileResult<()> {
-        fsync(&self.0).map_err(status::of)
+        fsync(&self.fd).map_err(status::of)
     }
 
     /// Bytes of the file.
@@ -80,6 +89,6 @@ impl Data {
     /// # Errors
     /// Whatever keeps that from being found out.
     pub fn size(&self) -> FileResult<u64> {
-        super::beneath::stat(&self.0).map(|stat| stat.stx_size)
+        super::beneath::stat(&self.fd).map(|stat| stat.stx_size)
     }
 }

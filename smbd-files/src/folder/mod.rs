@@ -14,7 +14,7 @@
 //! | capitals | a name is found as it is, and then in other capitals, as Windows does; [`Options::case_sensitive`] switches that off. Looking for other capitals takes time in proportion to the directory |
 //! | names | characters that Windows does not have in names are written as Linux and macOS write them over SMB; names that are not UTF-8 are not shown |
 //! | attributes | READONLY is a mode without write bits; ARCHIVE is always set; others are not kept |
-//! | times | of access and of writing are set; those of creation and of change are the host's |
+//! | times | of access and of writing are set, and stay through the next reads and writes of the same open (MS-FSA 2.1.5.15.2); those of creation and of change are the host's |
 //! | rights | those of the process: all clients have the same. New files have mode 0666, directories 0777, less its umask |
 //! | locks, sharing | among clients of this process. Programs of the host neither see nor heed them |
 //! | deletion | when the last who has it open closes it; a name that has become another file's stays |
@@ -44,7 +44,7 @@ use rustix::fs::{Mode, OFlags, fstatvfs};
 use smbd_smb2::server::{Attributes, Change, Entry, FileResult, FileSystem, OpenParameters, Volume};
 use smbd_smb2::wire::{CreateAction, CreateDisposition, LockElement, LockFlags, NtStatus};
 
-use self::attributes::{Kind, attributes, kind};
+use self::attributes::{Kind, Times, attributes, kind};
 use self::beneath::Key;
 pub use self::data::Data;
 pub use self::lookup::{LookedUp, Lookup};
@@ -132,7 +132,8 @@ impl Folder {
         if !node.locks.may_read(file.open, offset, len) {
             return Err(NtStatus::FILE_LOCK_CONFLICT);
         }
-        Ok(Data::new(file))
+        let held = self.table.opened(file.key, file.open)?.held;
+        Ok(Data::new(file, Times { write: None, ..held }))
     }
 
     /// What `file` writes to, if no lock keeps it from these bytes. A lock that is taken later is not looked at.
@@ -147,13 +148,14 @@ impl Folder {
         if !node.locks.may_write(offset, len, file.open) {
             return Err(NtStatus::FILE_LOCK_CONFLICT);
         }
-        Ok(Data::new(file))
+        let held = self.table.opened(file.key, file.open)?.held;
+        Ok(Data::new(file, Times { access: None, ..held }))
     }
 
     /// What of `file` goes to disk.
     #[must_use]
     pub fn flushing(&self, file: &FolderFile) -> Data {
-        Data::new(file)
+        Data::new(file, Times::default())
     }
 }
 

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use smbd_smb2::server::{FileResult, OpenParameters, Use};
 use smbd_smb2::wire::{AccessMask, CreateAction, CreateDisposition, CreateOptions, FileAttributes, NtStatus};
 
-use super::attributes::{Kind, is_read_only, kind};
+use super::attributes::{Kind, Times, is_read_only, kind};
 use super::beneath::{self, Key, Place, stat};
 use super::lookup::LookedUp;
 use super::table::Opened;
@@ -84,7 +84,13 @@ pub(super) fn open_at(
     }
     let needs_place = delete_on_close || how.access.contains(AccessMask::DELETE);
     let usage = Use { access: how.access, share: how.share_access };
-    let opened = Opened { usage, place: place.filter(|_| needs_place), delete_on_close, listing: None };
+    let opened = Opened {
+        usage,
+        place: place.filter(|_| needs_place),
+        delete_on_close,
+        listing: None,
+        held: Times::default(),
+    };
     let open = folder.table.add(key, opened);
     Ok(Some((FolderFile { open, key, fd: Arc::new(fd) }, action)))
 }

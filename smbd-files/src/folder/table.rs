@@ -6,6 +6,7 @@ use smbd_smb2::security::capital;
 use smbd_smb2::server::{FileResult, Locks, Use};
 use smbd_smb2::wire::NtStatus;
 
+use super::attributes::Times;
 use super::beneath::{Key, Place};
 use super::listing::Listing;
 
@@ -40,6 +41,8 @@ pub(super) struct Opened {
     pub(super) place: Option<Place>,
     pub(super) delete_on_close: bool,
     pub(super) listing: Option<Listing>,
+    /// Times that reads and writes of this open leave as they are (Open.UserSetAccessTime, Open.UserSetModificationTime).
+    pub(super) held: Times,
 }
 
 impl Table {
@@ -82,6 +85,15 @@ impl Table {
 
     pub(super) fn opened_mut(&mut self, key: Key, open: u64) -> FileResult<&mut Opened> {
         self.node_mut(key)?.opens.get_mut(&open).ok_or(NtStatus::FILE_CLOSED)
+    }
+
+    /// Times of a file were set: those who hold them hold these.
+    pub(super) fn times_were_set(&mut self, key: Key, set: &Times) {
+        let Some(node) = self.nodes.get_mut(&key) else { return };
+        for Opened { held, .. } in node.opens.values_mut() {
+            held.access = held.access.map(|old| set.access.unwrap_or(old));
+            held.write = held.write.map(|old| set.write.unwrap_or(old));
+        }
     }
 
     /// Takes one away who had a file open.

@@ -65,17 +65,48 @@ pub struct Volume {
     pub free_units: u64,
 }
 
+/// What becomes of a time that operations on a file change by themselves (MS-FSCC 2.4.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeChange {
+    /// This FILETIME, which operations of the same open do not change any more.
+    Set(u64),
+    /// It stays, and operations of the same open do not change it any more (-1).
+    Freeze,
+    /// It stays, and operations of the same open change it again (-2).
+    Thaw,
+}
+
+impl TimeChange {
+    /// The time that is set.
+    #[must_use]
+    pub const fn set(self) -> Option<u64> {
+        match self {
+            Self::Set(time) => Some(time),
+            Self::Freeze | Self::Thaw => None,
+        }
+    }
+
+    /// Whether operations of the same open leave the time as it is from now on.
+    #[must_use]
+    pub const fn holds(self) -> bool {
+        match self {
+            Self::Set(_) | Self::Freeze => true,
+            Self::Thaw => false,
+        }
+    }
+}
+
 /// Times and attributes that are to be set; `None` stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BasicChange {
     /// When it was made.
     pub creation_time: Option<u64>,
     /// When it was last accessed.
-    pub last_access_time: Option<u64>,
+    pub last_access_time: Option<TimeChange>,
     /// When it was last written to.
-    pub last_write_time: Option<u64>,
+    pub last_write_time: Option<TimeChange>,
     /// When anything of it was last changed.
-    pub change_time: Option<u64>,
+    pub change_time: Option<TimeChange>,
     /// Its attributes, without DIRECTORY, which cannot change.
     pub file_attributes: Option<FileAttributes>,
 }

@@ -146,7 +146,7 @@ pub use action::{
 pub use client::Client;
 pub use config::{ConfigError, Params, Server, Share};
 pub use connection::Connection;
-pub use file::{Attributes, BasicChange, Entry, Volume};
+pub use file::{Attributes, BasicChange, Entry, TimeChange, Volume};
 pub use files::{ConnectionId, FileResult, FileSystem, Files};
 pub use locks::Locks;
 pub use loopback::Loopback;

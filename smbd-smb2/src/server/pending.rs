@@ -107,6 +107,7 @@ pub(super) struct Query {
     pub(super) path: SharePath,
     pub(super) access: AccessMask,
     pub(super) options: CreateOptions,
+    pub(super) position: u64,
 }
 
 /// What is asked for.

@@ -138,6 +138,8 @@ pub(super) struct Open {
     pub(super) path: SharePath,
     /// Open.ChannelSequence.
     pub(super) channel_sequence: u16,
+    /// CurrentByteOffset, as FilePositionInformation has set it.
+    pub(super) position: u64,
     /// The enumeration of a directory, once it has begun.
     pub(super) listing: Option<Listing>,
     /// Open.LockSequenceArray: the numbers of valid entries.
@@ -145,9 +147,15 @@ pub(super) struct Open {
 }
 
 impl Open {
+    /// Whether it may be read or listed: FILE_EXECUTE implies FILE_READ_DATA (3.3.5.9). FileAccessInformation tells what was asked for.
+    pub(super) const fn reads(&self) -> bool {
+        self.access.contains(AccessMask::READ_DATA) || self.access.contains(AccessMask::EXECUTE)
+    }
+
     pub(super) fn keep(&mut self, kept: Kept) {
         match kept {
             Kept::Path(path) => self.path = path,
+            Kept::Position(position) => self.position = position,
             Kept::LockSequence { index, number } => drop(self.lock_sequences.insert(index, number)),
         }
     }
@@ -158,6 +166,8 @@ impl Open {
 pub(super) enum Kept {
     /// It has another name.
     Path(SharePath),
+    /// CurrentByteOffset.
+    Position(u64),
     /// Ranges are locked or unlocked (3.3.5.14).
     LockSequence { index: u8, number: u8 },
 }

@@ -8,6 +8,7 @@ mod commands;
 mod compounds;
 mod covered;
 mod edges;
+mod information;
 mod listing;
 mod lost;
 mod orders;

@@ -10,8 +10,8 @@ use smbd_smb2::server::Params;
 const OF_CREDIT: u64 = 64 << 10;
 /// What a client may hold besides: a message that comes, and one that leaves.
 const BESIDES: u64 = 16 << 20;
-/// The most credits, and the least: those of the longest READ.
-const CREDITS: (u64, u64) = (128, 512);
+/// The fewest credits, those of the longest READ, and the most, as Samba and Windows grant.
+const CREDITS: (u64, u64) = (128, 8192);
 /// File descriptors of the program itself.
 const OWN: u64 = 64;
 /// The most of an open file: its own, that of the directory in which its name is, and, of a directory, that of its enumeration. A client
@@ -130,9 +130,10 @@ mod tests {
 
     #[test]
     fn clients_share_what_there_is() {
-        assert_eq!(divided(64, 4096, 1 << 20), Ok((512, 4096)));
+        assert_eq!(divided(64, 4096, 1 << 20), Ok((768, 4096)));
         assert_eq!(divided(64, 64 * 24, 1 << 20), Ok((128, 4096)));
-        assert_eq!(divided(4, 4096, 1024), Ok((512, 74)));
+        assert_eq!(divided(64, 64 * 528, 1 << 20), Ok((8192, 4096)));
+        assert_eq!(divided(4, 4096, 1024), Ok((8192, 74)));
         let said = divided(64, 64 * 24 - 1, 1 << 20).unwrap_err();
         assert_eq!(said, "--memory: 64 clients need 1536 MiB at least; or lower --connections");
         assert!(divided(64, 4096, 1024).is_err());

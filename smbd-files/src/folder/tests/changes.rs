@@ -1,6 +1,6 @@
 use std::fs;
 
-use smbd_smb2::server::{BasicChange, Change, FileSystem, SharePath};
+use smbd_smb2::server::{BasicChange, Change, FileSystem, SharePath, TimeChange};
 use smbd_smb2::wire::{AccessMask, CreateDisposition, CreateOptions, FileAttributes, NtStatus, Text};
 
 use super::{How, Rig};
@@ -132,8 +132,8 @@ fn times_and_read_only_are_kept() {
     let file = rig.make("f").unwrap();
     let time = 0x01dc_5000_0000_0000 / 10 * 10;
     let change = BasicChange {
-        last_write_time: Some(time),
-        last_access_time: Some(time + 10),
+        last_write_time: Some(TimeChange::Set(time)),
+        last_access_time: Some(TimeChange::Set(time + 10)),
         file_attributes: Some(FileAttributes::READONLY),
         ..BasicChange::default()
     };
@@ -146,6 +146,51 @@ fn times_and_read_only_are_kept() {
     let known = rig.folder.attributes(&file).unwrap();
     assert_eq!(known.file_attributes, FileAttributes::ARCHIVE);
     assert_eq!(known.last_write_time, time);
+}
+
+fn written(time: TimeChange) -> Change {
+    Change::Basic(BasicChange { last_write_time: Some(time), ..BasicChange::default() })
+}
+
+#[test]
+fn a_time_that_was_set_or_frozen_stays_through_changes_of_the_same_open_until_it_is_thawed() {
+    const TIME: u64 = 0x01dc_5000_0000_0000 / 10 * 10;
+    let mut rig = Rig::new();
+    let (one, other) = (rig.make("f").unwrap(), rig.open("f").unwrap());
+    let write_time = |rig: &Rig| rig.folder.attributes(&one).unwrap().last_write_time;
+    for change in [TimeChange::Set(TIME), TimeChange::Freeze] {
+        rig.folder.change(&one, &written(change), 0).unwrap();
+        rig.folder.write(&one, 0, b"0123456789", false, 0).unwrap();
+        assert_eq!(write_time(&rig), TIME, "{change:?}: a write");
+        for change in [Change::EndOfFile(100), Change::Allocation(5)] {
+            rig.folder.change(&one, &change, 0).unwrap();
+            assert_eq!(write_time(&rig), TIME, "{change:?}");
+        }
+    }
+    // What another sets stays as well; what another writes does not hold it.
+    rig.folder.change(&other, &written(TimeChange::Set(TIME + 10)), 0).unwrap();
+    rig.folder.change(&other, &written(TimeChange::Thaw), 0).unwrap();
+    rig.folder.write(&one, 0, b"x", false, 0).unwrap();
+    assert_eq!(write_time(&rig), TIME + 10);
+    rig.folder.write(&other, 0, b"x", false, 0).unwrap();
+    assert!(write_time(&rig) > TIME + 10);
+    rig.folder.change(&one, &written(TimeChange::Set(TIME)), 0).unwrap();
+    rig.folder.change(&one, &written(TimeChange::Thaw), 0).unwrap();
+    assert_eq!(write_time(&rig), TIME);
+    rig.folder.write(&one, 0, b"x", false, 0).unwrap();
+    assert!(write_time(&rig) > TIME);
+}
+
+#[test]
+fn a_time_of_access_that_was_set_stays_through_reads_of_the_same_open() {
+    const TIME: u64 = 0x01dc_5000_0000_0000 / 10 * 10;
+    let mut rig = Rig::new();
+    rig.write("f", b"0123456789");
+    let file = rig.open("f").unwrap();
+    let change = BasicChange { last_access_time: Some(TimeChange::Set(TIME)), ..BasicChange::default() };
+    rig.folder.change(&file, &Change::Basic(change), 0).unwrap();
+    rig.folder.read(&file, 0, &mut [0; 4]).unwrap();
+    assert_eq!(rig.folder.attributes(&file).unwrap().last_access_time, TIME);
 }
 
 #[test]

@@ -161,9 +161,6 @@ fn granted(desired: AccessMask, maximal: AccessMask) -> Result<AccessMask, NtSta
     if access.contains(AccessMask::MAXIMUM_ALLOWED) {
         access = access.with(AccessMask::MAXIMUM_ALLOWED, false) | maximal;
     }
-    if access.contains(AccessMask::EXECUTE) {
-        access = access | AccessMask::READ_DATA;
-    }
     if access == AccessMask::NONE || !maximal.contains(access) {
         return Err(NtStatus::ACCESS_DENIED);
     }
@@ -198,6 +195,7 @@ pub(in crate::server) fn done(
                 is_directory: attributes.is_directory(),
                 path: creating.path.clone(),
                 channel_sequence: creating.channel_sequence,
+                position: 0,
                 listing: None,
                 lock_sequences: BTreeMap::new(),
             };

@@ -11,7 +11,7 @@ use crate::server::inner::Inner;
 use crate::server::pattern::Pattern;
 use crate::server::pending::{Enumeration, Outcome, Task, What};
 use crate::server::session::Listing;
-use crate::wire::{AccessMask, NtStatus, QueryDirectoryFlags, QueryDirectoryRequest, QueryDirectoryResponse};
+use crate::wire::{NtStatus, QueryDirectoryFlags, QueryDirectoryRequest, QueryDirectoryResponse};
 
 /// The most entries that are asked for at once.
 const ENTRIES_MAX: usize = 512;
@@ -29,7 +29,7 @@ pub(in crate::server) fn request(
     let fixed = entries::fixed_len(request.information_class);
     let status = if !open.is_directory || request.output_buffer_length > max {
         NtStatus::INVALID_PARAMETER
-    } else if !open.access.contains(AccessMask::READ_DATA) {
+    } else if !open.reads() {
         NtStatus::ACCESS_DENIED
     } else if let Err(status) = fixed {
         status

@@ -5,7 +5,7 @@ use crate::server::chain::Asked;
 use crate::server::inner::Inner;
 use crate::server::pending::{Outcome, Task, What};
 use crate::server::status;
-use crate::wire::{AccessMask, ChangeNotifyRequest, NtStatus, OplockBreakAcknowledgment};
+use crate::wire::{ChangeNotifyRequest, NtStatus, OplockBreakAcknowledgment};
 
 /// 3.3.5.19: it waits until it is cancelled, or the directory closed. No change is told.
 pub(in crate::server) fn request(
@@ -18,7 +18,7 @@ pub(in crate::server) fn request(
     let handle = open.handle;
     let status = if request.output_buffer_length > max || !open.is_directory {
         NtStatus::INVALID_PARAMETER
-    } else if !open.access.contains(AccessMask::READ_DATA) {
+    } else if !open.reads() {
         NtStatus::ACCESS_DENIED
     } else if !asked.is_last {
         // What is behind it would wait for ever.

@@ -20,6 +20,7 @@ pub(in crate::server) fn request(
     let (max, dialect) = (inner.max_transact(), inner.dialect());
     let (file_id, open) = inner.open(asked, request.file_id)?;
     let (handle, access, options, path) = (open.handle, open.access, open.options, open.path.clone());
+    let position = open.position;
     let about = about(request, access).and_then(|about| {
         if request.output_buffer_length > max { Err(NtStatus::INVALID_PARAMETER) } else { Ok(about) }
     });
@@ -27,7 +28,8 @@ pub(in crate::server) fn request(
         Ok(about) => about,
         Err(status) => return Ok(failure_of_file(asked, file_id, status)),
     };
-    let query = Query { file_id, about, output_max: request.output_buffer_length, path, access, options };
+    let query =
+        Query { file_id, about, output_max: request.output_buffer_length, path, access, options, position };
     let operation = match about {
         About::File(_) => Operation::Attributes(handle),
         About::Volume(_) => Operation::Volume(handle),
@@ -88,6 +90,7 @@ pub(in crate::server) fn done(
                 path: &query.path,
                 access: query.access,
                 options: query.options,
+                position: query.position,
                 is_3_1_1: dialect == Dialect::SMB_3_1_1,
             };
             file::class(class, &about)

@@ -11,7 +11,7 @@ use crate::server::inner::Inner;
 use crate::server::pending::{Outcome, Reading, Task, What};
 use crate::server::transform;
 use crate::wire::{
-    AccessMask, Channel, ErrorResponse, FileId, NtStatus, ReadRequest, ReadResponse, ReadResponseFlags, read,
+    Channel, ErrorResponse, FileId, NtStatus, ReadRequest, ReadResponse, ReadResponseFlags, read,
     write_element,
 };
 
@@ -23,8 +23,8 @@ pub(in crate::server) fn request(
     element: &[u8],
 ) -> Result<Outcome, NtStatus> {
     let (file_id, open) = inner.open(asked, request.file_id)?;
-    let (handle, access, is_directory) = (open.handle, open.access, open.is_directory);
-    if !access.contains(AccessMask::READ_DATA) {
+    let (handle, is_directory) = (open.handle, open.is_directory);
+    if !open.reads() {
         return Err(NtStatus::ACCESS_DENIED);
     }
     // Nothing is success only if nothing was asked for.

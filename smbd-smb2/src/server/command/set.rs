@@ -3,7 +3,7 @@
 use crate::server::action::{Change, Operation};
 use crate::server::answer::{failure_of_file, of_file};
 use crate::server::chain::Asked;
-use crate::server::file::BasicChange;
+use crate::server::file::{BasicChange, TimeChange};
 use crate::server::inner::Inner;
 use crate::server::path::SharePath;
 use crate::server::pending::{Outcome, Task, What};
@@ -35,49 +35,63 @@ pub(in crate::server) fn request(
         }
     };
     match change {
-        Ok(Some(change)) => {
+        Ok(Wanted::Change(change)) => {
             let kept = match &change {
                 Change::Rename { path, .. } => Some(Kept::Path(path.clone())),
                 Change::Basic(_) | Change::EndOfFile(_) | Change::Allocation(_) | Change::Delete(_) => None,
             };
             Ok(Outcome::Wait(What::Plain { file_id, kept }, Task::File(Operation::Change(handle, change))))
         }
-        Ok(None) => Ok(of_file(asked, file_id, NtStatus::SUCCESS, &SetInfoResponse::default())),
+        Ok(Wanted::Position(position)) => {
+            inner.keep(asked, file_id, Kept::Position(position));
+            Ok(of_file(asked, file_id, NtStatus::SUCCESS, &SetInfoResponse::default()))
+        }
+        Ok(Wanted::Nothing) => Ok(of_file(asked, file_id, NtStatus::SUCCESS, &SetInfoResponse::default())),
         Err(status) => Ok(failure_of_file(asked, file_id, status)),
     }
 }
 
-/// What is to be changed; nothing, if it is something that nobody keeps.
-fn of_class(request: &SetInfoRequest<'_>, access: AccessMask) -> Result<Option<Change>, NtStatus> {
+/// What is to be changed.
+enum Wanted {
+    Change(Change),
+    /// CurrentByteOffset of the open.
+    Position(u64),
+    /// Something that nobody keeps.
+    Nothing,
+}
+
+fn of_class(request: &SetInfoRequest<'_>, access: AccessMask) -> Result<Wanted, NtStatus> {
     let input = request.input;
     let needs = |right| if access.contains(right) { Ok(()) } else { Err(NtStatus::ACCESS_DENIED) };
     match request.info_class {
         class::FILE_BASIC => {
             needs(AccessMask::WRITE_ATTRIBUTES)?;
-            Ok(Some(Change::Basic(basic(input)?)))
+            Ok(Wanted::Change(Change::Basic(basic(input)?)))
         }
         class::FILE_RENAME => {
             let change = rename(input)?;
             needs(AccessMask::DELETE)?;
-            Ok(Some(change))
+            Ok(Wanted::Change(change))
         }
         class::FILE_DISPOSITION => {
             let first = input.first().ok_or(NtStatus::INFO_LENGTH_MISMATCH)?;
             needs(AccessMask::DELETE)?;
-            Ok(Some(Change::Delete(*first != 0)))
+            Ok(Wanted::Change(Change::Delete(*first != 0)))
         }
         class::FILE_ALLOCATION => {
             let size = size(input)?;
             needs(AccessMask::WRITE_DATA)?;
-            Ok(Some(Change::Allocation(size)))
+            Ok(Wanted::Change(Change::Allocation(size)))
         }
         class::FILE_END_OF_FILE => {
             let size = size(input)?;
             needs(AccessMask::WRITE_DATA)?;
-            Ok(Some(Change::EndOfFile(size)))
+            Ok(Wanted::Change(Change::EndOfFile(size)))
         }
-        // FilePositionInformation and FileModeInformation: of no use to anybody over SMB2.
-        14 | 16 => Ok(None),
+        // FileModeInformation: of no use to anybody over SMB2.
+        16 => Ok(Wanted::Nothing),
+        // FilePositionInformation (MS-FSCC 2.4.40)
+        14 => Ok(Wanted::Position(size(input)?)),
         class::FILE_LINK | class::FILE_FULL_EA | 39 | 40 => Err(NtStatus::NOT_SUPPORTED),
         class if EXTENDED.contains(&class) => Err(NtStatus::NOT_SUPPORTED),
         _ => Err(NtStatus::INVALID_INFO_CLASS),
@@ -94,32 +108,36 @@ fn word(input: &[u8], at: usize) -> Result<u32, NtStatus> {
     bytes.map(|bytes| u32::from_le_bytes(*bytes)).ok_or(NtStatus::INFO_LENGTH_MISMATCH)
 }
 
-/// A size: not negative (MS-FSCC 2.4.4, 2.4.14).
+/// A size or position: not negative (MS-FSCC 2.4.4, 2.4.14, 2.4.40).
 fn size(input: &[u8]) -> Result<u64, NtStatus> {
     let size = number(input, 0)?;
     if i64::try_from(size).is_err() { Err(NtStatus::INVALID_PARAMETER) } else { Ok(size) }
 }
 
-/// MS-FSCC 2.4.7: 0 is no change, -1 and -2 are about implicit changes.
+/// A time of MS-FSCC 2.4.7: 0 is no change, -1 and -2 are about implicit changes.
+fn time(input: &[u8], at: usize) -> Result<Option<TimeChange>, NtStatus> {
+    match number(input, at)? {
+        0 => Ok(None),
+        0xFFFF_FFFF_FFFF_FFFF => Ok(Some(TimeChange::Freeze)),
+        0xFFFF_FFFF_FFFF_FFFE => Ok(Some(TimeChange::Thaw)),
+        time if i64::try_from(time).is_err() => Err(NtStatus::INVALID_PARAMETER),
+        time => Ok(Some(TimeChange::Set(time))),
+    }
+}
+
+/// MS-FSCC 2.4.7.
 fn basic(input: &[u8]) -> Result<BasicChange, NtStatus> {
-    let time = |at| {
-        let time = number(input, at)?;
-        match time {
-            0 | 0xFFFF_FFFF_FFFF_FFFF | 0xFFFF_FFFF_FFFF_FFFE => Ok(None),
-            time if i64::try_from(time).is_err() => Err(NtStatus::INVALID_PARAMETER),
-            time => Ok(Some(time)),
-        }
-    };
     let attributes = FileAttributes(word(input, 32)?);
     if attributes.contains(FileAttributes::TEMPORARY | FileAttributes::DIRECTORY) {
         return Err(NtStatus::INVALID_PARAMETER);
     }
     let kept = attributes.with(FileAttributes::DIRECTORY | FileAttributes::NORMAL, false);
     Ok(BasicChange {
-        creation_time: time(0)?,
-        last_access_time: time(8)?,
-        last_write_time: time(16)?,
-        change_time: time(24)?,
+        // Nothing changes it by itself.
+        creation_time: time(input, 0)?.and_then(TimeChange::set),
+        last_access_time: time(input, 8)?,
+        last_write_time: time(input, 16)?,
+        change_time: time(input, 24)?,
         file_attributes: (attributes.0 != 0).then_some(kept),
     })
 }

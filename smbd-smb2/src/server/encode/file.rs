@@ -28,6 +28,7 @@ pub(in crate::server) struct About<'a> {
     pub(in crate::server) path: &'a SharePath,
     pub(in crate::server) access: AccessMask,
     pub(in crate::server) options: CreateOptions,
+    pub(in crate::server) position: u64,
     pub(in crate::server) is_3_1_1: bool,
 }
 
@@ -68,14 +69,13 @@ pub(in crate::server) fn class(class: u8, about: &About<'_>) -> Result<Informati
         7 => words(&mut out, &[0]),
         8 => words(&mut out, &[about.access.0]),
         // FilePositionInformation
-        14 => numbers(&mut out, &[0]),
+        14 => numbers(&mut out, &[about.position]),
         15 => return Err(status::NO_EAS_ON_FILE),
         16 => words(&mut out, &[mode(about.options)]),
         // FileAlignmentInformation
         17 => words(&mut out, &[0]),
         18 => return Ok(all(about)),
-        // FileAlternateNameInformation: there is none.
-        21 => return Err(NtStatus::OBJECT_NAME_NOT_FOUND),
+        21 => return short_name(about.path),
         22 => return Ok(streams(file)),
         28 => {
             // FileCompressionInformation: not compressed.
@@ -130,11 +130,28 @@ fn all(about: &About<'_>) -> Information {
     standard(&mut out, about.attributes);
     numbers(&mut out, &[about.attributes.id]);
     words(&mut out, &[0, about.access.0]);
-    numbers(&mut out, &[0]);
+    numbers(&mut out, &[about.position]);
     words(&mut out, &[mode(about.options), 0, 0]);
     let mut path = alloc::string::String::from("\\");
     path.push_str(about.path.as_str());
-    named(out, &path)
+    // With the alignment of the structure, which Windows and Samba count (MS-FSA 2.1.5.12).
+    Information { fixed: 104, ..named(out, &path) }
+}
+
+/// FileAlternateNameInformation (MS-FSCC 2.4.5): a name of 8.3 is its own, and no other has one.
+fn short_name(path: &SharePath) -> Result<Information, NtStatus> {
+    let name = path.components().next_back().filter(|name| is_8_3(name));
+    let name = name.ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
+    Ok(Information { fixed: 8, ..named(alloc::vec![0; 4], name) })
+}
+
+/// MS-FSCC 2.1.5.2.1: one to eight characters of ASCII, and a point with one to three behind it, or none.
+fn is_8_3(name: &str) -> bool {
+    let (base, extension) = name.split_once('.').unwrap_or((name, "x"));
+    let is_one = |text: &str, max| {
+        (1..=max).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii() && !b" .".contains(&byte))
+    };
+    is_one(base, 8) && is_one(extension, 3)
 }
 
 /// With a name, whose length is in the last four bytes of `fixed`.
@@ -156,7 +173,8 @@ fn streams(file: &Attributes) -> Information {
         numbers(&mut out, &[file.end_of_file, file.allocation_size]);
         text(&mut out, NAME.encode_utf16());
     }
-    Information::fixed(out)
+    // One without a name (MS-FSA 2.1.5.12).
+    Information { bytes: out, fixed: 32 }
 }
 
 #[cfg(test)]
@@ -174,6 +192,7 @@ mod tests {
             path: &path,
             access: AccessMask::READ_DATA,
             options: CreateOptions::NONE,
+            position: 0,
             is_3_1_1: true,
         };
         let sizes = [
@@ -185,8 +204,9 @@ mod tests {
             (14, 8, 8),
             (16, 4, 4),
             (17, 4, 4),
-            (18, 100, 108),
-            (22, 38, 38),
+            (18, 104, 108),
+            (21, 8, 6),
+            (22, 32, 38),
             (28, 16, 16),
             (34, 56, 56),
             (35, 8, 8),

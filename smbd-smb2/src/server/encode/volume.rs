@@ -26,9 +26,9 @@ pub(in crate::server) fn class(class: u8, volume: &Volume) -> Result<Information
             let len = u32::try_from(label.len().saturating_mul(2)).unwrap_or(0);
             words(&mut out, &[volume.serial, len]);
             out.extend_from_slice(&[0; 2]);
-            let fixed = out.len();
             text(&mut out, label.into_iter());
-            return Ok(Information { bytes: out, fixed });
+            // With the alignment of the structure.
+            return Ok(Information { bytes: out, fixed: 24 });
         }
         // FileFsSizeInformation
         3 => {
@@ -40,9 +40,9 @@ pub(in crate::server) fn class(class: u8, volume: &Volume) -> Result<Information
         // FileFsAttributeInformation
         5 => {
             words(&mut out, &[ATTRIBUTES, COMPONENT_MAX, 8]);
-            let fixed = out.len();
             text(&mut out, NAME.encode_utf16());
-            return Ok(Information { bytes: out, fixed });
+            // With the alignment of the structure.
+            return Ok(Information { bytes: out, fixed: 16 });
         }
         // FileFsControlInformation: no quotas.
         6 => numbers(&mut out, &[0, 0, 0, u64::MAX, u64::MAX, 0]),
@@ -81,10 +81,10 @@ mod tests {
             free_units: 1,
         };
         let sizes = [
-            (1, 18, 26),
+            (1, 24, 26),
             (3, 24, 24),
             (4, 8, 8),
-            (5, 12, 20),
+            (5, 16, 20),
             (6, 48, 48),
             (7, 32, 32),
             (8, 64, 64),

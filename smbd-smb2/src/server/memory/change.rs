@@ -3,7 +3,7 @@
 use super::data::{ROOT, Store};
 use super::tree::Body;
 use crate::server::action::Change;
-use crate::server::file::BasicChange;
+use crate::server::file::{BasicChange, TimeChange};
 use crate::server::path::SharePath;
 use crate::wire::{FileAttributes, NtStatus};
 
@@ -15,14 +15,14 @@ pub(super) fn change(store: &mut Store, open: u64, change: &Change, now: u64) ->
         }
         Change::EndOfFile(size) => {
             resize(store, open, *size)?;
-            store.node_of_mut(open)?.written(now);
+            store.written(open, now)?;
         }
         Change::Allocation(size) => {
             let (_, node) = store.node_of(open)?;
             let Body::File { data, .. } = &node.body else { return Err(NtStatus::INVALID_PARAMETER) };
             if *size < data.len() as u64 {
                 resize(store, open, *size)?;
-                store.node_of_mut(open)?.written(now);
+                store.written(open, now)?;
             }
         }
         Change::Delete(true) => {
@@ -37,14 +37,19 @@ pub(super) fn change(store: &mut Store, open: u64, change: &Change, now: u64) ->
 }
 
 fn basic(store: &mut Store, open: u64, change: &BasicChange, now: u64) -> Result<(), NtStatus> {
+    let held = &mut store.opens.get_mut(&open).ok_or(NtStatus::FILE_CLOSED)?.held;
+    held.last_write = change.last_write_time.map_or(held.last_write, TimeChange::holds);
+    held.change = change.change_time.map_or(held.change, TimeChange::holds);
+    let held = *held;
     let node = store.node_of_mut(open)?;
     if let Some(attributes) = change.file_attributes {
         node.attributes = attributes;
     }
     node.creation_time = change.creation_time.unwrap_or(node.creation_time);
-    node.last_access_time = change.last_access_time.unwrap_or(node.last_access_time);
-    node.last_write_time = change.last_write_time.unwrap_or(node.last_write_time);
-    node.change_time = change.change_time.unwrap_or(now);
+    let of = |change: Option<TimeChange>, old| change.and_then(TimeChange::set).unwrap_or(old);
+    node.last_access_time = of(change.last_access_time, node.last_access_time);
+    node.last_write_time = of(change.last_write_time, node.last_write_time);
+    node.change_time = of(change.change_time, if held.change { node.change_time } else { now });
     Ok(())
 }
 

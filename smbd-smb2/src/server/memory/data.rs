@@ -28,12 +28,20 @@ pub(super) struct Store {
     next: u64,
 }
 
+/// Times that an open leaves as they are (Open.UserSetModificationTime, Open.UserSetChangeTime of MS-FSA 2.1.1.6).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Held {
+    pub(super) last_write: bool,
+    pub(super) change: bool,
+}
+
 /// A file that is open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
     pub(super) node: u64,
     pub(super) usage: Use,
     pub(super) delete_on_close: bool,
+    pub(super) held: Held,
 }
 
 impl Store {
@@ -58,6 +66,15 @@ impl Store {
     pub(super) fn node_of_mut(&mut self, open: u64) -> Result<&mut Node, NtStatus> {
         let id = self.opens.get(&open).ok_or(NtStatus::FILE_CLOSED)?.node;
         self.nodes.get_mut(&id).ok_or(NtStatus::FILE_CLOSED)
+    }
+
+    /// The data of what is open have changed.
+    pub(super) fn written(&mut self, open: u64, now: u64) -> Result<(), NtStatus> {
+        let held = self.opens.get(&open).ok_or(NtStatus::FILE_CLOSED)?.held;
+        let node = self.node_of_mut(open)?;
+        node.last_write_time = if held.last_write { node.last_write_time } else { now };
+        node.change_time = if held.change { node.change_time } else { now };
+        Ok(())
     }
 
     /// The directory that a path is in, with the last name; `None` for the root.

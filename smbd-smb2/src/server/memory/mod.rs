@@ -98,8 +98,7 @@ impl FileSystem for Memory {
             let room = old.get_mut(at..).unwrap_or_default();
             room.iter_mut().zip(data).for_each(|(to, from)| *to = *from);
         }
-        node.written(now);
-        Ok(())
+        self.store.written(file.0, now)
     }
 
     fn flush(&mut self, _: &MemoryFile) -> FileResult<()> {

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::data::{Open, ROOT, Store};
+use super::data::{Held, Open, ROOT, Store};
 use super::tree::{Body, Directory, Node};
 use super::{change, kept};
 use crate::server::action::OpenParameters;
@@ -32,7 +32,7 @@ pub(super) fn open(
     };
     let id = store.new_id();
     let delete_on_close = how.options.contains(CreateOptions::DELETE_ON_CLOSE);
-    store.opens.insert(id, Open { node, usage, delete_on_close });
+    store.opens.insert(id, Open { node, usage, delete_on_close, held: Held::default() });
     // A directory with something in it stays when it is closed.
     if delete_on_close
         && let Err(status) = change::may_delete(store, node)
