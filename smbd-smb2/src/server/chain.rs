@@ -106,9 +106,8 @@ impl Previous {
         let is_closed = if status.is_error() { status } else { NtStatus::FILE_CLOSED };
         Self {
             session_id: session_id.filter(|id| id.0 != 0 && status != NtStatus::USER_SESSION_DELETED),
-            tree_id: tree_id.filter(|_| {
-                status != NtStatus::NETWORK_NAME_DELETED && !(makes_tree && status.is_error())
-            }),
+            tree_id: tree_id
+                .filter(|_| status != NtStatus::NETWORK_NAME_DELETED && !(makes_tree && status.is_error())),
             file: file.or(names_a_file(command).then_some(Err(is_closed))),
         }
     }

@@ -25,8 +25,6 @@ pub(super) struct Inner {
     pub(super) link: Link,
     /// All others.
     pub(super) others: BTreeMap<LinkId, Link>,
-    /// Client.Dialect (3.3.1.16): that of the first user.
-    pub(super) dialect_of_all: Option<Dialect>,
     /// The time of the last event: a FILETIME.
     pub(super) now: u64,
     pub(super) entropy: Entropy,
@@ -83,7 +81,6 @@ impl Inner {
             server,
             link,
             others: BTreeMap::new(),
-            dialect_of_all: None,
             now,
             entropy: Entropy::new(seed),
             sessions: BTreeMap::new(),

@@ -140,7 +140,11 @@ fn what_follows_a_request_without_a_session_or_a_tree_connect_is_invalid() {
     let invalid = NtStatus::INVALID_PARAMETER;
     // A related request that needs no tree connect has the session.
     for (change, first, expected) in [
-        (other_session as fn(&mut Rig), query(any), [NtStatus::USER_SESSION_DELETED, invalid, invalid, invalid]),
+        (
+            other_session as fn(&mut Rig),
+            query(any),
+            [NtStatus::USER_SESSION_DELETED, invalid, invalid, invalid],
+        ),
         (other_tree, query(any), [NtStatus::NETWORK_NAME_DELETED, invalid, NtStatus::SUCCESS, invalid]),
         (|_| {}, nowhere, [NtStatus::BAD_NETWORK_NAME, invalid, NtStatus::SUCCESS, invalid]),
     ] {
