@@ -119,7 +119,7 @@ fn files_go_there_and_back_and_each_client_is_told_in_the_log() {
     assert!(ended.iter().all(|line| {
         line.contains(" user=tester dialect=3.1.1 ") && line.ends_with(r#" why="the client has left""#)
     }));
-    assert!(ended[1].contains(" signed=AES-GMAC encrypted=no "), "{}", ended[1]);
+    assert!(ended[1].contains(" signed=AES-CMAC encrypted=no "), "{}", ended[1]);
     assert!(ended[2].contains(" signed=no encrypted=AES-128-GCM "), "{}", ended[2]);
     assert_eq!(lines.last().unwrap(), "ended");
 }
