@@ -555,51 +555,6 @@ fn ranges_are_locked_all_or_none() {
     assert_eq!(lock(&mut rig, second, &[range(0, now)]), NtStatus::SUCCESS, "a close unlocks");
 }
 
-/// 3.3.5.14.1
-#[test]
-fn what_was_unlocked_before_a_range_that_is_to_be_locked_stays_so() {
-    let mut rig = ready();
-    let first = rig.file("a");
-    let second = opened(&rig.create("a", CreateDisposition::OPEN, CreateOptions::NONE));
-    let now = LockFlags::EXCLUSIVE_LOCK | LockFlags::FAIL_IMMEDIATELY;
-    let range = |offset, flags| LockElement { offset, length: 10, flags };
-    let lock = |rig: &mut Rig, file_id, locks: &[LockElement]| {
-        rig.status(&LockRequest { file_id, locks: locks.into(), ..LockRequest::default() })
-    };
-    assert_eq!(lock(&mut rig, first, &[range(0, now), range(20, now)]), NtStatus::SUCCESS);
-    let mixed = [range(0, LockFlags::UNLOCK), range(10, now), range(20, LockFlags::UNLOCK)];
-    assert_eq!(lock(&mut rig, first, &mixed), NtStatus::INVALID_PARAMETER);
-    assert_eq!(lock(&mut rig, second, &[range(0, now)]), NtStatus::SUCCESS, "it was unlocked");
-    assert_eq!(lock(&mut rig, second, &[range(10, now)]), NtStatus::SUCCESS, "nobody locked it");
-    assert_eq!(lock(&mut rig, second, &[range(20, now)]), NtStatus::LOCK_NOT_GRANTED, "it is behind");
-    let beyond = [LockElement { offset: u64::MAX, length: 2, flags: LockFlags::UNLOCK }];
-    assert_eq!(lock(&mut rig, first, &beyond), NtStatus(0xC000_01A1), "STATUS_INVALID_LOCK_RANGE");
-}
-
-#[test]
-fn bad_locks_are_refused_before_any_range_is_locked() {
-    let mut rig = ready();
-    let (file_id, directory) = (rig.file("a"), rig.directory("d"));
-    let now = LockFlags::EXCLUSIVE_LOCK | LockFlags::FAIL_IMMEDIATELY;
-    let of = |flags| LockElement { offset: 0, length: 1, flags };
-    for locks in [
-        &[][..],
-        &[of(now), of(LockFlags::UNLOCK)],
-        &[of(LockFlags::EXCLUSIVE_LOCK), of(now)],
-        &[of(LockFlags::SHARED_LOCK | LockFlags::EXCLUSIVE_LOCK)],
-        &[of(LockFlags(0x80))],
-    ] {
-        let request = LockRequest { file_id, locks: locks.into(), ..LockRequest::default() };
-        assert_eq!(rig.status(&request), NtStatus::INVALID_PARAMETER, "{locks:?}");
-    }
-    let locks = [of(now)];
-    let request = LockRequest { file_id: directory, locks: (&locks).into(), ..LockRequest::default() };
-    assert_eq!(rig.status(&request), NtStatus::INVALID_PARAMETER);
-    let many = vec![of(now); 65];
-    let request = LockRequest { file_id, locks: many[..].into(), ..LockRequest::default() };
-    assert_eq!(rig.status(&request), NtStatus::INSUFFICIENT_RESOURCES);
-}
-
 #[test]
 fn controls_that_are_not_there_are_refused_with_the_right_status() {
     let mut rig = ready();
