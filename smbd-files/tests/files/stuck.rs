@@ -102,7 +102,8 @@ async fn clients_whose_transfers_do_not_end_are_ended_and_another_one_gets_their
             close(link, &mut end).await;
         }
     };
-    let ((served, ()), ()) = tokio::join!(serving, ending);
+    let both = async { tokio::join!(serving, ending) };
+    let ((served, ()), ()) = timeout(LIMIT * 10, both).await.expect("they end");
     assert!(matches!(served, Ok(Event::Fetched(OperationId(3), Some(data))) if data.len() == 10));
     assert_eq!(rig.free(), all);
 }
