@@ -24,6 +24,8 @@ const LISTS: AccessMask = AccessMask(0x0012_0081);
 /// Who else may have what is opened: all, for all that they do, or only who reads it (2.2.13).
 const ALL: ShareAccess = ShareAccess(0x7);
 const READERS: ShareAccess = ShareAccess(0x1);
+/// FILE_RENAME_INFORMATION in C has two characters of the name in its last four bytes.
+const RENAME_LEN_MIN: usize = 24;
 
 /// The most entries of a directory that are taken.
 const ENTRIES_MAX: usize = 1 << 20;
@@ -224,12 +226,7 @@ impl Share {
     /// # Errors
     /// As [`Self::open`].
     pub async fn rename(&self, path: &str, to: &str, replaces: bool) -> Result<(), Error> {
-        let name: Vec<u8> = remote_path(to)?.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        // FileRenameInformation (MS-FSCC 2.4.42.2): ReplaceIfExists, Reserved, RootDirectory, FileNameLength, FileName
-        let mut input = vec![u8::from(replaces)];
-        input.resize(16, 0);
-        input.extend_from_slice(&u32::try_from(name.len()).unwrap_or(u32::MAX).to_le_bytes());
-        input.extend_from_slice(&name);
+        let input = rename_information(&remote_path(to)?, replaces);
         let options = CreateOptions::OPEN_REPARSE_POINT;
         let opened = self.opened(path, DELETES, CreateDisposition::OPEN, options).await?;
         let renamed = self.set(opened, class::FILE_RENAME, input).await;
@@ -300,4 +297,29 @@ fn remote_path(path: &str) -> Result<String, Error> {
         names.push(mapped::to_smb(name));
     }
     Ok(names.join("\\"))
+}
+
+/// FileRenameInformation (MS-FSCC 2.4.42.2): ReplaceIfExists, Reserved, RootDirectory, FileNameLength, FileName.
+fn rename_information(path: &str, replaces: bool) -> Vec<u8> {
+    let name: Vec<u8> = path.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let mut input = vec![u8::from(replaces)];
+    input.resize(16, 0);
+    input.extend_from_slice(&u32::try_from(name.len()).unwrap_or(u32::MAX).to_le_bytes());
+    input.extend_from_slice(&name);
+    // With a name of one character it is padded: servers want no less than the structure in C has.
+    input.resize(input.len().max(RENAME_LEN_MIN), 0);
+    input
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rename_is_never_shorter_than_its_structure_in_c() {
+        for (path, len) in [("b", 24), ("bc", 24), ("b\\c", 26)] {
+            let input = rename_information(path, true);
+            assert_eq!((input.len(), input[0], input[16]), (len, 1, 2 * path.len() as u8), "{path}");
+        }
+    }
 }

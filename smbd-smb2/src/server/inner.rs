@@ -306,6 +306,10 @@ impl Inner {
         self.close_if_idle(handle);
     }
 
+    pub(super) fn is_closing(&self, handle: Handle) -> bool {
+        self.files.get(&handle).is_some_and(|file| file.closing.is_some())
+    }
+
     /// Closes a file that is to be closed, if nothing is done with it any more.
     pub(super) fn close_if_idle(&mut self, handle: Handle) {
         let closing = match self.files.get(&handle) {
