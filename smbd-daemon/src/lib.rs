@@ -41,6 +41,7 @@ pub mod network;
 pub mod notify;
 #[cfg(feature = "verbs")]
 pub mod options;
+#[cfg(feature = "verbs")]
 pub mod output;
 #[cfg(feature = "verbs")]
 pub mod places;
