@@ -8,8 +8,9 @@ use smbd_smb2::server::{BasicChange, Change, FileResult, SharePath};
 use smbd_smb2::wire::{FileAttributes, NtStatus};
 
 use super::attributes::{Kind, is_read_only, kind, timespec, with_read_only};
-use super::beneath::{Key, Place, place, stat};
-use super::open::may_delete;
+use super::beneath::{Key, Place, stat};
+use super::lookup::LookedUp;
+use super::open::{TRIES, may_delete};
 use super::{Folder, FolderFile, status};
 
 pub(super) fn change(folder: &mut Folder, file: &FolderFile, change: &Change) -> FileResult<()> {
@@ -69,6 +70,26 @@ fn basic(file: &FolderFile, change: &BasicChange) -> FileResult<()> {
 }
 
 fn rename(folder: &mut Folder, file: &FolderFile, path: &SharePath, replace: bool) -> FileResult<()> {
+    for _ in 0..TRIES {
+        if let Some(looked_up) = folder.lookup().look_up(path, true)?
+            && let Some(()) = rename_at(folder, file, looked_up, replace)?
+        {
+            return Ok(());
+        }
+    }
+    Err(NtStatus::SHARING_VIOLATION)
+}
+
+/// Gives a file the name that was looked up. None if the name has changed meanwhile, and has to be looked up again.
+pub(super) fn rename_at(
+    folder: &mut Folder,
+    file: &FolderFile,
+    looked_up: LookedUp,
+    replace: bool,
+) -> FileResult<Option<()>> {
+    if folder.options.read_only {
+        return Err(NtStatus::ACCESS_DENIED);
+    }
     let node = folder.table.node(file.key)?;
     let from = folder.table.opened(file.key, file.open)?.place.clone();
     let Some(from) = from.filter(|_| node.pending.is_none()) else { return Err(NtStatus::ACCESS_DENIED) };
@@ -76,17 +97,19 @@ fn rename(folder: &mut Folder, file: &FolderFile, path: &SharePath, replace: boo
     if from.stat()?.is_none_or(|found| Key::of(&found) != file.key) {
         return Err(NtStatus::OBJECT_NAME_NOT_FOUND);
     }
-    let exact =
-        place(&folder.root, path, true).or_else(|_| place(&folder.root, path, folder.options.case_sensitive));
-    let exact = exact?.ok_or(NtStatus::INVALID_PARAMETER)?;
+    let LookedUp { place, exact, made } = looked_up;
+    let found = place.ok_or(NtStatus::INVALID_PARAMETER)?;
+    let exact = Place { name: exact, ..found.clone() };
     if folder.table.is_pending(exact.parent_key) {
         return Err(NtStatus::DELETE_PENDING);
     }
-    let found =
-        place(&folder.root, path, folder.options.case_sensitive)?.ok_or(NtStatus::INVALID_PARAMETER)?;
     let to = match found.stat()? {
-        // Its own name in other capitals, or nothing is there.
+        // Its own name in other capitals.
         Some(there) if Key::of(&there) == file.key => exact,
+        None if !folder.options.case_sensitive && folder.table.was_made_since(made, &exact) => {
+            return Ok(None);
+        }
+        // Nothing is there.
         None => exact,
         Some(_) if !replace => return Err(NtStatus::OBJECT_NAME_COLLISION),
         Some(there) => {
@@ -97,12 +120,11 @@ fn rename(folder: &mut Folder, file: &FolderFile, path: &SharePath, replace: boo
             found
         }
     };
-    if to.is(&from) {
-        return Ok(());
+    if !to.is(&from) {
+        move_to(&from, &to, replace)?;
+        folder.table.renamed(file.key, &from, &to);
     }
-    move_to(&from, &to, replace)?;
-    folder.table.renamed(file.key, &from, &to);
-    Ok(())
+    Ok(Some(()))
 }
 
 fn move_to(from: &Place, to: &Place, replace: bool) -> FileResult<()> {

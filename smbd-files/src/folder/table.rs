@@ -1,6 +1,7 @@
 //! Files that clients have open, and what they owe each other.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
 
 use smbd_smb2::security::capital;
 use smbd_smb2::server::{FileResult, Locks, Use};
@@ -39,7 +40,8 @@ pub(super) struct Opened {
     /// Its name, for whoever may delete it or give it another.
     pub(super) place: Option<Place>,
     pub(super) delete_on_close: bool,
-    pub(super) listing: Option<Listing>,
+    /// Used by one request at a time.
+    pub(super) listing: Arc<Mutex<Option<Listing>>>,
 }
 
 impl Table {
@@ -78,10 +80,6 @@ impl Table {
 
     pub(super) fn opened(&self, key: Key, open: u64) -> FileResult<&Opened> {
         self.node(key)?.opens.get(&open).ok_or(NtStatus::FILE_CLOSED)
-    }
-
-    pub(super) fn opened_mut(&mut self, key: Key, open: u64) -> FileResult<&mut Opened> {
-        self.node_mut(key)?.opens.get_mut(&open).ok_or(NtStatus::FILE_CLOSED)
     }
 
     /// Takes one away who had a file open.
