@@ -5,19 +5,14 @@
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, Statx, StatxFlags, openat2, statx};
 use rustix::io::Errno;
-use smbd_smb2::security::capital;
-use smbd_smb2::server::{FileResult, SharePath};
-use smbd_smb2::wire::NtStatus;
+use smbd_smb2::server::FileResult;
 
-use super::{names, status};
+use super::status;
 
-/// The most entries that are looked at for a name in other capitals.
-const ENTRIES_MAX: usize = 1 << 16;
 /// What each open has, and what those have that are more than a name: a pipe does not hold up.
 const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW);
 const OF_FILES: OFlags = OFlags::NOCTTY.union(OFlags::NONBLOCK);
@@ -93,67 +88,4 @@ pub(super) fn open(
 pub(super) fn entries(directory: impl AsFd) -> FileResult<Dir> {
     let opened = open(directory, c".", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
     opened.and_then(Dir::new).map_err(status::of)
-}
-
-/// Where a path leads: to a name in a directory. None for the root.
-pub(super) fn place(
-    root: &Arc<OwnedFd>,
-    path: &SharePath,
-    is_case_sensitive: bool,
-) -> FileResult<Option<Place>> {
-    let hosts: Option<Vec<String>> = path.components().map(names::to_host).collect();
-    let hosts = hosts.ok_or(NtStatus::OBJECT_NAME_INVALID)?;
-    let Some((last, parents)) = hosts.split_last() else { return Ok(None) };
-    let parent = if parents.is_empty() {
-        Arc::clone(root)
-    } else {
-        Arc::new(directory(root, parents, is_case_sensitive)?)
-    };
-    let parent_key = Key::of(&stat(&parent)?);
-    let name = OsString::from(last);
-    let place = Place { parent, parent_key, name };
-    if is_case_sensitive || place.stat()?.is_some() {
-        return Ok(Some(place));
-    }
-    let name = in_other_capitals(&place.parent, last)?.unwrap_or_else(|| place.name.clone());
-    Ok(Some(Place { name, ..place }))
-}
-
-/// The directory of these names.
-fn directory(root: &Arc<OwnedFd>, names: &[String], is_case_sensitive: bool) -> FileResult<OwnedFd> {
-    const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
-    match open(root, names.join("/"), FLAGS, Mode::empty()) {
-        Err(Errno::NOENT) if !is_case_sensitive => {}
-        opened => return opened.map_err(status::of_path),
-    }
-    // One after the other, each in the capitals that it has.
-    let mut at: Option<OwnedFd> = None;
-    for name in names {
-        let from = at.as_ref().map_or_else(|| root.as_fd(), AsFd::as_fd);
-        let opened = match open(from, name.as_str(), FLAGS, Mode::empty()) {
-            Err(Errno::NOENT) => {
-                let other = in_other_capitals(from, name)?.ok_or(NtStatus::OBJECT_PATH_NOT_FOUND)?;
-                open(from, other, FLAGS, Mode::empty())
-            }
-            opened => opened,
-        };
-        at = Some(opened.map_err(status::of_path)?);
-    }
-    at.ok_or(NtStatus::OBJECT_PATH_NOT_FOUND)
-}
-
-/// The name of an entry that differs in its capitals only; the first of them by its bytes, if there are several.
-fn in_other_capitals(directory: impl AsFd, name: &str) -> FileResult<Option<OsString>> {
-    let capitals = capital(name);
-    let mut found: Option<Vec<u8>> = None;
-    for entry in entries(directory)?.take(ENTRIES_MAX) {
-        let entry = entry.map_err(status::of)?;
-        let bytes = entry.file_name().to_bytes();
-        let is_it = names::same_in_capitals(bytes, name, &capitals);
-        if is_it && found.as_deref().is_none_or(|found| bytes < found) {
-            found = Some(bytes.to_vec());
-        }
-    }
-    // Its characters are those that clients may use, but it could still be shown to nobody.
-    Ok(found.map(OsString::from_vec).filter(|name| names::to_share(name.as_bytes()).is_some()))
 }

@@ -6,8 +6,9 @@ use smbd_smb2::server::{BasicChange, Change, FileResult, SharePath, TimeChange};
 use smbd_smb2::wire::{FileAttributes, NtStatus};
 
 use super::attributes::{Kind, Times, again, is_read_only, kind, timespec, with_read_only};
-use super::beneath::{Key, Place, place, stat};
-use super::open::may_delete;
+use super::beneath::{Key, Place, stat};
+use super::lookup::LookedUp;
+use super::open::{TRIES, may_delete};
 use super::{Folder, FolderFile, status};
 
 pub(super) fn change(folder: &mut Folder, file: &FolderFile, change: &Change) -> FileResult<()> {
@@ -84,6 +85,26 @@ fn basic(folder: &mut Folder, file: &FolderFile, change: &BasicChange) -> FileRe
 }
 
 fn rename(folder: &mut Folder, file: &FolderFile, path: &SharePath, replace: bool) -> FileResult<()> {
+    for _ in 0..TRIES {
+        if let Some(looked_up) = folder.lookup().look_up(path, true)?
+            && let Some(()) = rename_at(folder, file, (path, looked_up), replace)?
+        {
+            return Ok(());
+        }
+    }
+    Err(NtStatus::SHARING_VIOLATION)
+}
+
+/// Gives a file the name that was looked up. None if the name has changed meanwhile, and has to be looked up again.
+pub(super) fn rename_at(
+    folder: &mut Folder,
+    file: &FolderFile,
+    (path, looked_up): (&SharePath, LookedUp),
+    replace: bool,
+) -> FileResult<Option<()>> {
+    if folder.options.read_only {
+        return Err(NtStatus::ACCESS_DENIED);
+    }
     let node = folder.table.node(file.key)?;
     let opened = folder.table.opened(file.key, file.open)?;
     let (from, from_path) = (opened.place.clone(), opened.path.clone());
@@ -96,17 +117,19 @@ fn rename(folder: &mut Folder, file: &FolderFile, path: &SharePath, replace: boo
     if from.stat()?.is_none_or(|found| Key::of(&found) != file.key) {
         return Err(NtStatus::OBJECT_NAME_NOT_FOUND);
     }
-    let exact =
-        place(&folder.root, path, true).or_else(|_| place(&folder.root, path, folder.options.case_sensitive));
-    let exact = exact?.ok_or(NtStatus::INVALID_PARAMETER)?;
+    let LookedUp { place, exact, made } = looked_up;
+    let found = place.ok_or(NtStatus::INVALID_PARAMETER)?;
+    let exact = Place { name: exact, ..found.clone() };
     if folder.table.is_pending(exact.parent_key) {
         return Err(NtStatus::DELETE_PENDING);
     }
-    let found =
-        place(&folder.root, path, folder.options.case_sensitive)?.ok_or(NtStatus::INVALID_PARAMETER)?;
     let to = match found.stat()? {
-        // Its own name in other capitals, or nothing is there. Another link is another name, as of another file.
+        // Its own name in other capitals. Another link is another name, as of another file.
         Some(there) if Key::of(&there) == file.key && found.is(&from) => exact,
+        None if !folder.options.case_sensitive && folder.table.was_made_since(made, &exact) => {
+            return Ok(None);
+        }
+        // Nothing is there.
         None => exact,
         Some(_) if !replace => return Err(NtStatus::OBJECT_NAME_COLLISION),
         Some(there) => {
@@ -118,7 +141,7 @@ fn rename(folder: &mut Folder, file: &FolderFile, path: &SharePath, replace: boo
         }
     };
     if to.is(&from) {
-        return Ok(());
+        return Ok(Some(()));
     }
     // Nothing comes into a directory that somebody may delete.
     if to.parent_key != file.key && folder.table.may_go(to.parent_key) {
@@ -127,7 +150,7 @@ fn rename(folder: &mut Folder, file: &FolderFile, path: &SharePath, replace: boo
     move_to(&from, &to, replace)?;
     let to_path = folder.path(path);
     folder.table.renamed(file.key, (&from, &from_path), (&to, &to_path));
-    Ok(())
+    Ok(Some(()))
 }
 
 fn move_to(from: &Place, to: &Place, replace: bool) -> FileResult<()> {

@@ -11,7 +11,7 @@
 //!
 //! | subject | |
 //! |---|---|
-//! | capitals | a name is found as it is, and then in other capitals, as Windows does; [`Options::case_sensitive`] switches that off. Looking for other capitals takes time in proportion to the directory |
+//! | capitals | a name is found as it is, and then in other capitals, as Windows does; [`Options::case_sensitive`] switches that off. Of a directory of more than 1024 entries, the names are read once for each change, and up to 32 MiB of names are kept; of more than 65,536 entries, others are not looked at |
 //! | names | characters that Windows does not have in names are written as Linux and macOS write them over SMB; names that are not UTF-8 are not shown |
 //! | attributes | READONLY is a mode without write bits; ARCHIVE is always set; others are not kept |
 //! | times | of access and of writing are set, and stay through the next reads and writes of the same open (MS-FSA 2.1.5.15.2); those of creation and of change are the host's |
@@ -24,6 +24,7 @@
 
 mod attributes;
 mod beneath;
+mod capitals;
 mod change;
 mod data;
 mod listing;
@@ -34,27 +35,27 @@ mod status;
 mod table;
 #[cfg(test)]
 mod tests;
+mod view;
 
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags, fstatvfs};
+use rustix::fs::{Mode, OFlags};
 use smbd_smb2::security::capital;
 use smbd_smb2::server::{
     Attributes, Change, Entry, FileResult, FileSystem, OpenParameters, SharePath, Volume,
 };
 use smbd_smb2::wire::{CreateAction, CreateDisposition, LockElement, LockFlags, NtStatus};
 
-use self::attributes::{Kind, Times, attributes, kind};
+use self::attributes::Times;
 use self::beneath::Key;
+use self::capitals::Capitals;
 pub use self::data::Data;
 pub use self::lookup::{LookedUp, Lookup};
 use self::table::Table;
-
-/// Bytes of a sector, of which a unit of allocation has several.
-const SECTOR: u64 = 512;
+pub use self::view::{Entries, Looking, Space};
 
 /// How a folder is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,6 +73,7 @@ pub struct Folder {
     key: Key,
     label: String,
     options: Options,
+    capitals: Arc<Capitals>,
     table: Table,
 }
 
@@ -95,14 +97,15 @@ impl Folder {
         beneath::open(&root, ".", OFlags::PATH, Mode::empty())?;
         let stat = beneath::stat(&root).map_err(|status| io::Error::other(status.to_string()))?;
         let (root, key, label) = (Arc::new(root), Key::of(&stat), label.to_owned());
-        Ok(Self { root, key, label, options, table: Table::default() })
+        Ok(Self { root, key, label, options, capitals: Arc::default(), table: Table::default() })
     }
 
     /// What looks up names, while others use the folder.
     #[must_use]
     pub fn lookup(&self) -> Lookup {
-        let (root, is_case_sensitive) = (Arc::clone(&self.root), self.options.case_sensitive);
-        Lookup { root, is_case_sensitive, made: self.table.made_count() }
+        let capitals = (!self.options.case_sensitive).then(|| Arc::clone(&self.capitals));
+        let (root, since) = (Arc::clone(&self.root), self.capitals.begin());
+        Lookup { root, capitals, since, made: self.table.made_count() }
     }
 
     /// Opens or makes what was looked up. None if the name has changed meanwhile: it has to be looked up again.
@@ -120,6 +123,19 @@ impl Folder {
     /// A path such that paths of the same names are equal.
     fn path(&self, path: &SharePath) -> String {
         if self.options.case_sensitive { path.as_str().to_owned() } else { capital(path.as_str()) }
+    }
+
+    /// Gives a file the name `path`, which was looked up. None if the name has changed meanwhile: it has to be looked up again.
+    ///
+    /// # Errors
+    /// The status of MS-FSA 2.1.5.15.11.
+    pub fn rename_at(
+        &mut self,
+        file: &FolderFile,
+        (path, looked_up): (&SharePath, LookedUp),
+        replace: bool,
+    ) -> FileResult<Option<()>> {
+        change::rename_at(self, file, (path, looked_up), replace)
     }
 
     /// Whether a name in other capitals may have been made after the look, so that this one must not be made.
@@ -165,6 +181,27 @@ impl Folder {
     pub fn flushing(&self, file: &FolderFile) -> Data {
         Data::new(file, Times::default())
     }
+
+    /// What is known of `file`.
+    #[must_use]
+    pub fn looking(&self, file: &FolderFile) -> Looking {
+        Looking { fd: Arc::clone(&file.fd), root: self.key, is_pending: self.table.is_pending(file.key) }
+    }
+
+    /// The entries of `file`.
+    ///
+    /// # Errors
+    /// STATUS_FILE_CLOSED.
+    pub fn listing(&self, file: &FolderFile) -> FileResult<Entries> {
+        let listing = Arc::clone(&self.table.opened(file.key, file.open)?.listing);
+        Ok(Entries { fd: Arc::clone(&file.fd), keys: (self.key, file.key), listing })
+    }
+
+    /// The volume.
+    #[must_use]
+    pub fn space(&self) -> Space {
+        Space { root: Arc::clone(&self.root), key: self.key, label: self.label.clone() }
+    }
 }
 
 impl FileSystem for Folder {
@@ -179,8 +216,7 @@ impl FileSystem for Folder {
     }
 
     fn attributes(&self, file: &FolderFile) -> FileResult<Attributes> {
-        let stat = beneath::stat(&file.fd)?;
-        Ok(attributes(&stat, self.key, self.table.is_pending(file.key)))
+        self.looking(file).attributes()
     }
 
     fn read(&mut self, file: &FolderFile, offset: u64, into: &mut [u8]) -> FileResult<usize> {
@@ -203,11 +239,7 @@ impl FileSystem for Folder {
     }
 
     fn list(&mut self, file: &FolderFile, after: u64, max: usize) -> FileResult<Vec<Entry>> {
-        if kind(&beneath::stat(&file.fd)?) != Kind::Directory {
-            return Err(NtStatus::NOT_A_DIRECTORY);
-        }
-        let opened = self.table.opened_mut(file.key, file.open)?;
-        listing::entries(&mut opened.listing, file.fd.as_fd(), (self.key, file.key), after, max)
+        self.listing(file)?.list(after, max)
     }
 
     fn change(&mut self, file: &FolderFile, change: &Change, _: u64) -> FileResult<()> {
@@ -224,27 +256,6 @@ impl FileSystem for Folder {
     }
 
     fn volume(&self) -> Volume {
-        let born =
-            beneath::stat(&self.root).map_or(0, |stat| attributes(&stat, self.key, false).creation_time);
-        let (mut unit, mut total, mut free, mut serial) = (SECTOR, 0, 0, 0);
-        if let Ok(known) = fstatvfs(&self.root) {
-            // A unit consists of sectors, and its length is told in 32 bits.
-            let units = known.f_frsize.max(1);
-            let fits = units.is_multiple_of(SECTOR) && u32::try_from(units).is_ok();
-            unit = if fits { units } else { SECTOR };
-            let scaled =
-                |blocks: u64| u64::try_from(u128::from(blocks) * u128::from(units) / u128::from(unit));
-            total = scaled(known.f_blocks).unwrap_or(u64::MAX);
-            free = scaled(known.f_bavail).unwrap_or(u64::MAX);
-            serial = known.f_fsid;
-        }
-        Volume {
-            label: self.label.clone(),
-            serial: (serial ^ (serial >> 32)) as u32,
-            creation_time: born,
-            unit: u32::try_from(unit).unwrap_or(4096),
-            total_units: total,
-            free_units: free,
-        }
+        self.space().volume()
     }
 }

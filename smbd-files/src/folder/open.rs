@@ -33,8 +33,9 @@ enum Look {
 
 pub(super) fn open(folder: &mut Folder, how: &OpenParameters) -> FileResult<(FolderFile, CreateAction)> {
     for _ in 0..TRIES {
-        let looked_up = folder.lookup().look_up(&how.path)?;
-        if let Some(opened) = open_at(folder, how, looked_up)? {
+        if let Some(looked_up) = folder.lookup().look_up(&how.path, true)?
+            && let Some(opened) = open_at(folder, how, looked_up)?
+        {
             return Ok(opened);
         }
     }
@@ -87,7 +88,8 @@ pub(super) fn open_at(
     let usage = Use { access: granted, share: how.share_access };
     let place = place.filter(|_| needs_place);
     let path = folder.path(&how.path);
-    let opened = Opened { usage, path, place, delete_on_close, listing: None, held: Times::default() };
+    let opened =
+        Opened { usage, path, place, delete_on_close, listing: Arc::default(), held: Times::default() };
     let open = folder.table.add(key, opened);
     Ok(Some((FolderFile { open, key, fd: Arc::new(fd) }, action)))
 }

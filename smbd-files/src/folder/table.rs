@@ -1,6 +1,7 @@
 //! Files that clients have open, and what they owe each other.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
 
 use smbd_smb2::security::capital;
 use smbd_smb2::server::{FileResult, Locks, Use};
@@ -42,7 +43,8 @@ pub(super) struct Opened {
     /// Its name, for whoever may delete it or give it another.
     pub(super) place: Option<Place>,
     pub(super) delete_on_close: bool,
-    pub(super) listing: Option<Listing>,
+    /// Used by one request at a time.
+    pub(super) listing: Arc<Mutex<Option<Listing>>>,
     /// Times that reads and writes of this open leave as they are (Open.UserSetAccessTime, Open.UserSetModificationTime).
     pub(super) held: Times,
 }

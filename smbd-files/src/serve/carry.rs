@@ -2,23 +2,16 @@
 
 use std::sync::Arc;
 
-use smbd_smb2::server::{
-    Completion, ConnectionId, Done, Handle, OpenParameters, Operation, OperationId, WriteData,
-};
+use smbd_smb2::server::{Completion, ConnectionId, Done, Handle, Operation, OperationId, WriteData};
 use smbd_smb2::wire::NtStatus;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::clock::now;
 use super::host::{Host, Told};
-use crate::folder::Folder;
+use super::named;
 
-/// How often a name is looked up that others change meanwhile.
-const LOOKS_MAX: usize = 16;
-/// How many files of one client are opened at the same time. Looking for a name may take long, and threads are few.
-pub(super) const OPENING_MAX: usize = 2;
-
-/// Begins an operation of a client, in a thread. What opens a file waits for one of the client's `turns`.
+/// Begins an operation of a client, in a thread. What looks up a path waits for one of the client's `turns`.
 pub(super) fn start(
     host: Arc<Host>,
     turns: &Arc<Semaphore>,
@@ -26,18 +19,11 @@ pub(super) fn start(
     operation: Operation,
     data: Vec<u8>,
 ) {
-    if !matches!(operation, Operation::Open(..)) {
+    if named::path(&operation).is_some() {
+        named::start(host, turns, (number, id), operation);
+    } else {
         spawn_blocking(move || carry_out(&host, number, id, operation, data, now()));
-        return;
     }
-    let turns = Arc::clone(turns);
-    tokio::spawn(async move {
-        let turn = turns.acquire_owned().await;
-        let work = spawn_blocking(move || carry_out(&host, number, id, operation, data, now()));
-        // Whatever became of it, the turn is over.
-        let _ = work.await;
-        drop(turn);
-    });
 }
 
 /// Carries out an operation, and tells its client. `data` is what was fetched for it.
@@ -56,7 +42,10 @@ pub(super) fn carry_out(
         | Operation::ReadChannel { .. }
         | Operation::Write { .. }
         | Operation::Flush(_) => of_data(host, number, operation, &mut buffer),
-        Operation::Open(handle, parameters) => opened(host, (number, handle), &parameters, now),
+        Operation::Attributes(_) | Operation::Volume(_) | Operation::List { .. } => {
+            looked_at(host, number, &operation)
+        }
+        named if named::path(&named).is_some() => named::carry_out(host, number, &named, now),
         other => {
             let mut files = host.files();
             let done = files.carry_out(number, id, other, None, now);
@@ -75,17 +64,33 @@ pub(super) fn carry_out(
     }
 }
 
-/// Opens a file. Its name is looked up while others use the folder.
-fn opened(host: &Host, key: (ConnectionId, Handle), how: &OpenParameters, now: u64) -> Completion {
-    for _ in 0..LOOKS_MAX {
-        let lookup = host.files().shares().get(how.share).map(Folder::lookup);
-        let looked_up = lookup.ok_or(NtStatus::BAD_NETWORK_NAME)?.look_up(&how.path)?;
-        let open = |folder: &mut Folder| folder.open_at(how, looked_up);
-        if let Some(done) = host.files().open_with(key, how.share, now, open)? {
-            return Ok(done);
+/// Looks at a file, its entries or its volume, while others use the folder.
+fn looked_at(host: &Host, number: ConnectionId, operation: &Operation) -> Completion {
+    let (Operation::Attributes(handle) | Operation::Volume(handle) | Operation::List { handle, .. }) =
+        operation
+    else {
+        return Err(NtStatus::INTERNAL_ERROR);
+    };
+    let mut files = host.files();
+    let (folder, file) = files.file((number, *handle))?;
+    match operation {
+        Operation::Attributes(_) => {
+            let looking = folder.looking(file);
+            drop(files);
+            looking.attributes().map(Done::Attributes)
         }
+        Operation::Volume(_) => {
+            let space = folder.space();
+            drop(files);
+            Ok(Done::Volume(space.volume()))
+        }
+        Operation::List { after, max, .. } => {
+            let entries = folder.listing(file)?;
+            drop(files);
+            entries.list(*after, *max).map(Done::Entries)
+        }
+        _ => Err(NtStatus::INTERNAL_ERROR),
     }
-    Err(NtStatus::SHARING_VIOLATION)
 }
 
 /// Reads, writes or flushes, while others use the folder.

@@ -14,12 +14,13 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use super::carry::{OPENING_MAX, start};
+use super::carry::start;
 use super::clock::{Clock, now};
 use super::host::{Host, REPLACED_MAX, Replaced, Told};
 use super::known::Known;
 use super::link::{Event, Order, first};
 use super::member::{End, First, Member, Newcomer, add, stopped};
+use super::named::LOOKING_MAX;
 
 /// Gives a connection to its client, which begins if it is the first.
 pub(super) fn admit(
@@ -53,7 +54,7 @@ pub(super) fn admit(
         data: BTreeMap::new(),
         running: BTreeSet::new(),
         cancelled: BTreeSet::new(),
-        turns: Arc::new(Semaphore::new(OPENING_MAX)),
+        turns: Arc::new(Semaphore::new(LOOKING_MAX)),
         last: LinkId::FIRST,
         known: host.known(guid),
     };
@@ -79,7 +80,7 @@ struct Group {
     running: BTreeSet<OperationId>,
     /// Those of them for which the client does not want to wait.
     cancelled: BTreeSet<OperationId>,
-    /// To open files.
+    /// To look up paths.
     turns: Arc<Semaphore>,
     /// The connection that was listened to last.
     last: LinkId,

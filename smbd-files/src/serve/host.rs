@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smbd_broker::client::Broker;
 use smbd_smb2::server::{Completion, ConnectionId, Files, OperationId, Server};
 use smbd_smb2::wire::Guid;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
@@ -53,6 +55,8 @@ struct Teller {
 pub struct Host {
     server: Arc<Server>,
     files: Mutex<Files<Folder>>,
+    /// To read large directories for names.
+    reading: Semaphore,
     clients: Mutex<BTreeMap<ConnectionId, Teller>>,
     last: AtomicU64,
     /// Clients that take other connections, by ClientGuid.
@@ -70,8 +74,19 @@ impl Host {
     /// Serves these folders, in the order of the server's shares.
     #[must_use]
     pub fn new(server: Arc<Server>, folders: Vec<Folder>) -> Self {
+        // One processor is for all else.
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let reading = Semaphore::new(processors.saturating_sub(1).max(1));
         let (files, clients) = (Mutex::new(Files::new(folders)), Mutex::default());
-        Self { server, files, clients, last: AtomicU64::new(0), groups: Mutex::default(), registry: None }
+        Self {
+            server,
+            files,
+            reading,
+            clients,
+            last: AtomicU64::new(0),
+            groups: Mutex::default(),
+            registry: None,
+        }
     }
 
     /// Tells a broker which clients and which sessions are here, so that it brings other connections of theirs: by their ClientGuid, if
@@ -103,6 +118,11 @@ impl Host {
     /// The files. Whoever panicked with them has left them as whole as an error would have.
     pub(super) fn files(&self) -> MutexGuard<'_, Files<Folder>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those who read large directories for names.
+    pub(super) const fn reading(&self) -> &Semaphore {
+        &self.reading
     }
 
     fn clients(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Teller>> {

@@ -199,6 +199,32 @@ fn a_lock_of_another_client_keeps_data_that_go_by_rdma_away_as_well() {
     assert!(matches!(told, Some(Told::Done(_, Ok(Done::Count(0)), Some(_)))), "{told:?}");
 }
 
+#[tokio::test]
+async fn clients_go_on_while_others_wait_until_a_large_directory_is_read() {
+    let rig = Rig::new("large");
+    for at in 0..1100 {
+        fs::write(rig.path.join(format!("f{at}")), b"abc").unwrap();
+    }
+    let reading = rig.host.reading();
+    let all = reading.acquire_many(reading.available_permits().try_into().unwrap()).await.unwrap();
+    let mut waiting = Vec::new();
+    for _ in 0..4 {
+        let (remote, _served) = rig.remote();
+        let share = remote.login(tester("right")).await.unwrap().connect("data").await.unwrap();
+        waiting.push(tokio::spawn(async move { share.open("NONE").await.map(|_| ()) }));
+    }
+    let (remote, _served) = rig.remote();
+    let share = remote.login(tester("right")).await.unwrap().connect("data").await.unwrap();
+    let file = share.open("f7").await.unwrap();
+    assert_eq!(file.read_at(0, 10).await.unwrap(), b"abc"[..]);
+    assert!(waiting.iter().all(|open| !open.is_finished()));
+    drop(all);
+    for open in waiting {
+        let said = open.await.unwrap().unwrap_err().to_string();
+        assert!(said.contains("STATUS_OBJECT_NAME_NOT_FOUND"), "{said}");
+    }
+}
+
 #[test]
 fn a_session_that_is_replaced_is_told_to_all_others() {
     let mut two = Two::new("replaced");

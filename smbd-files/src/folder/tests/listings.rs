@@ -70,6 +70,50 @@ fn what_had_no_room_is_told_again_and_what_comes_later_is_told_from_the_beginnin
     assert_eq!(rig.folder.list(&root, 0, 100).unwrap().len(), 23);
 }
 
+#[test]
+fn files_behind_many_that_nobody_sees_are_told() {
+    let mut rig = Rig::new();
+    for at in 0..200 {
+        symlink("f", rig.host(&format!("{at}{}", "x".repeat(200)))).unwrap();
+        rig.write(&format!("f{at}"), b"");
+    }
+    let root = rig.open("").unwrap();
+    for max in [1, 7, 512] {
+        let (mut told, mut after) = (0, 0);
+        loop {
+            let entries = rig.folder.list(&root, after, max).unwrap();
+            let Some(last) = entries.last() else { break };
+            (told, after) = (told + entries.len(), last.position);
+        }
+        assert_eq!(told, 202);
+    }
+}
+
+#[test]
+fn an_open_directory_takes_two_descriptors_and_12_kib_of_its_names() {
+    let mut rig = Rig::new();
+    drop(rig.make_directory("d").unwrap());
+    let directory = rig.make_directory("d\\e").unwrap();
+    for at in 0..1000 {
+        rig.write(&format!("d/e/{at}{}", "x".repeat(200)), b"");
+    }
+    let listing =
+        std::sync::Arc::clone(&rig.folder.table.opened(directory.key, directory.open).unwrap().listing);
+    let (mut told, mut after) = (0, 0);
+    loop {
+        let entries = rig.folder.list(&directory, after, 512).unwrap();
+        let bytes = listing.lock().unwrap().as_ref().unwrap().bytes();
+        assert!(bytes <= (12 << 10) + 256, "{bytes}");
+        let Some(last) = entries.last() else { break };
+        (told, after) = (told + entries.len(), last.position);
+        let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(Result::ok);
+        let its = open.filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.starts_with(rig.host("d"))));
+        assert_eq!(its.count(), 2);
+    }
+    assert_eq!(told, 1002);
+    assert_eq!(listing.lock().unwrap().as_ref().unwrap().bytes(), 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]

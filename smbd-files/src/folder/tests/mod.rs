@@ -1,3 +1,4 @@
+mod capitals;
 mod changes;
 mod hostile;
 mod listings;
