@@ -319,7 +319,7 @@ fn aes_gmac_is_the_last_choice_where_a_session_can_be_bound() {
         (several(), &all[..], Algorithm::AES_CMAC),
         (several(), &all[..2], Algorithm::HMAC_SHA256),
         (several(), &all[..1], Algorithm::AES_GMAC),
-        (crate::rig::params(), &all[..], Algorithm::AES_GMAC),
+        (params(), &all[..], Algorithm::AES_GMAC),
     ] {
         let mut rig = Rig::new(params, TCP);
         rig.signings = offer.to_vec();
