@@ -460,5 +460,5 @@ fn keep_alives_of_the_client_are_dropped() {
         rig.poll(&[]);
     }
     rig.client(&echo(5));
-    assert_eq!((rig.closed.clone(), rig.to_server.clone()), (None, vec![echo(5)]));
+    assert_eq!((rig.closed, rig.to_server.clone()), (None, vec![echo(5)]));
 }
