@@ -288,10 +288,8 @@ impl Inner {
         let waits = |pending: &Pending| pending.is_listing(handle) && pending.waits_for == WaitsFor::Turn;
         let (id, pending) = self.pending.iter_mut().find(|(_, pending)| waits(pending))?;
         pending.waits_for = WaitsFor::File;
-        match &mut pending.what {
-            What::List(enumeration) => Some((*id, enumeration)),
-            _ => None,
-        }
+        let What::List(enumeration) = &mut pending.what else { return None };
+        Some((*id, enumeration))
     }
 
     /// Closes a file for a CLOSE that waits, as soon as nothing else is done with it.
