@@ -38,8 +38,7 @@ pub(super) fn admit(
     }
     let (tell, told) = unbounded_channel();
     let (tell_replaced, replaced) = mpsc::channel(REPLACED_MAX);
-    let number = host.enter(tell, tell_replaced);
-    let clock = Clock::new();
+    let (number, clock) = (host.enter(tell, tell_replaced), Clock::new());
     let client = Client::new(Arc::clone(host.server()), newcomer.link.transport(), clock.now(), seed);
     let mut group = Group {
         host: Arc::clone(host),

@@ -147,7 +147,7 @@ impl Set {
     /// Forgets places behind `last`.
     fn trim(&mut self, last: usize) {
         if let Some(word) = self.0.get_mut(last >> 6) {
-            *word &= u64::MAX >> (!last & 63);
+            *word &= up_to(last);
         }
     }
 
@@ -165,7 +165,7 @@ impl Set {
         let mut run = false;
         for (at, word) in self.0.iter_mut().enumerate() {
             if let Some(barrier) = barrier.filter(|barrier| barrier >> 6 == at) {
-                let low = u64::MAX >> (!barrier & 63);
+                let low = up_to(barrier);
                 let behind = filled(*word & !low, false);
                 *word = (filled(*word & low, run) & low) | behind;
                 run = behind != 0;
@@ -176,6 +176,12 @@ impl Set {
         }
         self.trim(last);
     }
+}
+
+/// The bits of a word up to that of a place, with it.
+fn up_to(place: usize) -> u64 {
+    let behind = u32::try_from(63_usize.saturating_sub(place & 63)).unwrap_or(0);
+    u64::MAX.checked_shr(behind).unwrap_or(0)
 }
 
 /// All from the lowest on; all of them, if a run reaches into the word.
