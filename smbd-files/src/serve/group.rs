@@ -236,14 +236,7 @@ impl Group {
                     self.part(on);
                 }
                 // Of a connection that is there no more.
-                (
-                    Action::Send { .. }
-                    | Action::RdmaRead { .. }
-                    | Action::RdmaWrite { .. }
-                    | Action::Refused(_)
-                    | Action::Close(_),
-                    None,
-                ) => {}
+                (_, None) => {}
             }
         }
         // What was asked for was asked for by now: data of requests that have failed are nobody's.
