@@ -4,17 +4,17 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbd_smb2::server::{About, client_guid};
+use smbd_smb2::server::client_guid;
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use super::group;
 use super::host::Host;
 use super::link::{Event, Link};
-use super::member::{End, First, Newcomer, close, stopped};
+use super::member::{End, First, Newcomer, News, close, stopped};
 
 /// Serves a connection to its end. When `stop` becomes true, nothing of its client is taken any more; what is being done is finished, in
-/// `drain` at most, and it ends. `logged_in` is called when it has a session.
+/// `drain` at most, and it ends. `news` is called with what happens until then.
 ///
 /// All connections that come with one ClientGuid are served together, if sessions can have several channels
 /// ([`Params::channels_max`](smbd_smb2::server::Params::channels_max)): in a task of their own, which is spawned.
@@ -23,7 +23,7 @@ pub async fn serve<L: Link + 'static>(
     mut link: L,
     mut stop: watch::Receiver<bool>,
     drain: Duration,
-    logged_in: impl FnMut(&About) + Send + 'static,
+    news: impl FnMut(News<'_>) + Send + 'static,
 ) -> End {
     let first = tokio::select! {
         first = first_message(&host, &mut link) => first,
@@ -39,7 +39,7 @@ pub async fn serve<L: Link + 'static>(
     let has_channels = host.server().params().channels_max > 1;
     let guid = client_guid(first.bytes()).filter(|_| has_channels);
     let (ended, end) = oneshot::channel();
-    let newcomer = Newcomer { link: Box::new(link), first, logged_in: Box::new(logged_in), ended };
+    let newcomer = Newcomer { link: Box::new(link), first, news: Box::new(news), ended };
     group::admit(&host, guid, newcomer, &stop, drain);
     end.await.unwrap_or_else(|_| End { why: "what served it has failed".to_owned(), seen: None })
 }

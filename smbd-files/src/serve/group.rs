@@ -194,8 +194,8 @@ impl Group {
 
     /// Takes a connection, and its first message.
     fn take(&mut self, on: LinkId, newcomer: Newcomer) {
-        let Newcomer { link, first, logged_in, ended } = newcomer;
-        self.members.insert(on, Member::new(link, logged_in, ended));
+        let Newcomer { link, first, news, ended } = newcomer;
+        self.members.insert(on, Member::new(link, news, ended));
         let event = match first {
             First::Message(message) => Event::Message(message),
             First::Past(request) => Event::PastRequest(request),
@@ -230,18 +230,13 @@ impl Group {
                 (Action::SessionReplaced { session_id, user }, _) => {
                     self.host.replaced(self.number, session_id, &user);
                 }
+                (Action::Refused(refused), Some(member)) => member.refused(&refused),
                 (Action::Close(reason), Some(member)) => {
                     member.why.get_or_insert_with(|| reason.to_string());
                     self.part(on);
                 }
                 // Of a connection that is there no more.
-                (
-                    Action::Send { .. }
-                    | Action::RdmaRead { .. }
-                    | Action::RdmaWrite { .. }
-                    | Action::Close(_),
-                    None,
-                ) => {}
+                (_, None) => {}
             }
         }
         // What was asked for was asked for by now: data of requests that have failed are nobody's.

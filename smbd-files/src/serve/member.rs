@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use smbd_smb2::server::About;
+use smbd_smb2::server::{About, Refused};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
@@ -44,8 +44,18 @@ pub struct End {
     pub seen: Option<Seen>,
 }
 
-/// Is told of a session.
-pub(super) type LoggedIn = Box<dyn FnMut(&About) + Send>;
+/// What happens on a connection, for logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum News<'a> {
+    /// It has its first session.
+    LoggedIn(&'a About),
+    /// The server has refused a login, or all dialects of the client.
+    Refused(&'a Refused),
+}
+
+/// Is told of them.
+pub(super) type Tell = Box<dyn FnMut(News<'_>) + Send>;
 
 /// What comes first on a connection: NEGOTIATE, if its client is in order.
 pub(super) enum First {
@@ -67,7 +77,7 @@ impl First {
 pub(super) struct Newcomer {
     pub(super) link: Box<dyn Link>,
     pub(super) first: First,
-    pub(super) logged_in: LoggedIn,
+    pub(super) news: Tell,
     pub(super) ended: oneshot::Sender<End>,
 }
 
@@ -78,13 +88,13 @@ pub(super) struct Member {
     /// Why it is lost, if it is.
     pub(super) why: Option<String>,
     about: Option<About>,
-    logged_in: LoggedIn,
+    news: Tell,
     pub(super) ended: oneshot::Sender<End>,
 }
 
 impl Member {
-    pub(super) fn new(link: Box<dyn Link>, logged_in: LoggedIn, ended: oneshot::Sender<End>) -> Self {
-        Self { link, counts: Counts::default(), why: None, about: None, logged_in, ended }
+    pub(super) fn new(link: Box<dyn Link>, news: Tell, ended: oneshot::Sender<End>) -> Self {
+        Self { link, counts: Counts::default(), why: None, about: None, news, ended }
     }
 
     /// Tells of a session as soon as there is one.
@@ -92,12 +102,17 @@ impl Member {
         let had_user = self.about.as_ref().is_some_and(|about| about.user.is_some());
         let Some(about) = about else { return };
         if !had_user && about.user.is_some() {
-            (self.logged_in)(&about);
+            (self.news)(News::LoggedIn(&about));
         }
         // What it was stays known when its sessions have ended.
         if !had_user || about.user.is_some() {
             self.about = Some(about);
         }
+    }
+
+    /// Tells of what was refused.
+    pub(super) fn refused(&mut self, refused: &Refused) {
+        (self.news)(News::Refused(refused));
     }
 
     /// Sends what was said last, and ends the connection.

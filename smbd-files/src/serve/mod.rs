@@ -31,6 +31,6 @@ pub use broker::BrokerLink;
 pub use client::serve;
 pub use host::Host;
 pub use link::{Event, Link, Order};
-pub use member::{Counts, End, Seen};
+pub use member::{Counts, End, News, Seen};
 #[cfg(feature = "verbs")]
 pub use rdma::RdmaLink;

@@ -240,7 +240,7 @@ async fn connections_of_a_client_that_nobody_takes_are_refused_beyond_a_limit() 
     let give = || {
         let (ended, end) = oneshot::channel();
         let (link, first) = (Box::new(Tcp::over(duplex(1).0)), First::Past(Vec::new()));
-        (rig.host.give(guid, Newcomer { link, first, logged_in: Box::new(|_| {}), ended }), end)
+        (rig.host.give(guid, Newcomer { link, first, news: Box::new(|_| {}), ended }), end)
     };
     let (mut first, _end) = give();
     assert!(first.is_some());

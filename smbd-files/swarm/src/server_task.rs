@@ -338,7 +338,7 @@ impl ServerTask {
                 Action::File { id, operation } => self.begin(id, operation),
                 Action::Transform { id, len } => self.transform(id, len as usize),
                 Action::Cancel(id) => self.cancel(id),
-                Action::SessionReplaced { .. } => {}
+                Action::SessionReplaced { .. } | Action::Refused(_) => {}
                 Action::Close(reason) => {
                     self.shared.notes.step(|| format!("server: closes: {reason}"));
                     if self.connection.has_ended() {

@@ -59,10 +59,18 @@ impl Serve {
 
     /// MaxReadSize and MaxWriteSize, in bytes.
     fn transfers_max(&self) -> [u32; 2] {
+        let answer = self.negotiate(Dialect::SMB_3_0_2);
+        let response = NegotiateResponse::parse(&answer).unwrap();
+        [response.max_read_size, response.max_write_size]
+    }
+
+    /// The answer to a client that offers this dialect only.
+    fn negotiate(&self, dialect: Dialect) -> Vec<u8> {
+        let dialects = [dialect];
         let request = NegotiateRequest {
             security_mode: SecurityMode::SIGNING_ENABLED,
             client_guid: Guid([7; 16]),
-            dialects: List::from(&[Dialect::SMB_3_0_2]),
+            dialects: List::from(&dialects),
             ..NegotiateRequest::default()
         };
         let mut message = vec![0; 4];
@@ -75,8 +83,7 @@ impl Serve {
         stream.read_exact(&mut len).unwrap();
         let mut answer = vec![0; u32::from_be_bytes(len) as usize];
         stream.read_exact(&mut answer).unwrap();
-        let response = NegotiateResponse::parse(&answer).unwrap();
-        [response.max_read_size, response.max_write_size]
+        answer
     }
 
     /// Ends it in order. Returns its exit status and what it said last.
@@ -235,6 +242,62 @@ fn check_looks_at_what_would_be_served_and_serves_nothing() {
         assert_eq!((status.code(), err.contains(said)), (Some(2), true), "{arguments:?}: {err}");
         assert!(stdout.is_empty(), "{arguments:?}");
     }
+}
+
+/// The expression of the document for fail2ban, with an address for its `<HOST>`.
+fn failregex() -> regex::Regex {
+    let document = include_str!("../../README.md");
+    let expression = document.lines().find_map(|line| line.strip_prefix("failregex = ")).unwrap();
+    regex::Regex::new(&expression.replace("<HOST>", r"(?P<host>[0-9a-f.:]+?)")).unwrap()
+}
+
+#[test]
+fn a_failed_login_is_one_line_that_fail2ban_reads() {
+    let folder = folder("serve-failed");
+    let mut child =
+        command(&[text(&folder), "--users", &users(&folder, 0o600), "--listen", "tcp:127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let first = lines.next().unwrap();
+    let port = first.split(['=', ' ']).find_map(|word| word.strip_prefix("127.0.0.1:")).unwrap();
+    let url = format!("smb://tester@127.0.0.1:{port}/share");
+    let mut cp = Command::new(env!("CARGO_BIN_EXE_smbd-cp"));
+    assert!(!cp.args(["ls", &url]).env("SMBD_PASSWORD", "wrong").output().unwrap().status.success());
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    let lines: Vec<String> = lines.collect();
+    child.wait().unwrap();
+    let failregex = failregex();
+    let host = |line: &String| Some(failregex.captures(line)?["host"].to_owned());
+    assert_eq!(lines.iter().filter_map(host).collect::<Vec<_>>(), ["127.0.0.1"], "{lines:#?}");
+    let failed = |line: &&String| said(line).starts_with("login failed ");
+    let failed: Vec<_> = lines.iter().filter(failed).collect();
+    assert!(
+        failed[0].ends_with(r#" user=tester why="the user is unknown or the password is wrong""#),
+        "{failed:?}"
+    );
+    let forged =
+        format!("2026-01-02T03:04:05.678901Z  INFO client session client=10.9.0.9:1 user={:?}", failed[0]);
+    assert_eq!(host(&forged), None);
+    // As the journal and addresses of version 6 have them.
+    let line =
+        "2026-01-02T03:04:05.678901Z  WARN login failed client=[fd00::1]:5 over=rdma user=x why=y".to_owned();
+    assert_eq!(host(&line).as_deref(), Some("fd00::1"));
+    assert_eq!(host(&format!("here smbd-serve[7]: {line}")).as_deref(), Some("fd00::1"));
+    assert_eq!(host(&line[27..].to_owned()).as_deref(), Some("fd00::1"), "fail2ban takes the time away");
+}
+
+#[test]
+fn a_client_without_a_dialect_of_the_server_is_told_in_the_log() {
+    let folder = folder("serve-dialects");
+    let serve = Serve::start(&[text(&folder), "--users", &users(&folder, 0o600)]);
+    serve.negotiate(Dialect::SMB_2_1);
+    let (_, lines) = serve.terminate();
+    let refused = |line: &&String| line.starts_with("dialects refused client=127.0.0.1:");
+    let refused: Vec<_> = lines.iter().filter(refused).collect();
+    assert!(matches!(refused[..], [line] if line.contains(" offered=2.1 ")), "{lines:#?}");
 }
 
 #[test]

@@ -170,6 +170,11 @@ pub trait Mechanism {
     /// [`AuthError::BadMic`].
     fn verify_mic(&self, message: &[u8], mic: &[u8]) -> Result<(), AuthError>;
 
+    /// The user that the client has named, even if the authentication failed: for logs. 256 characters at most.
+    fn claimed(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether a first token is its own, outside of SPNEGO. Clients send those of NTLM like that.
     fn recognizes(&self, token: &[u8]) -> bool {
         let _ = token;

@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::file::{Attributes, BasicChange, Entry, Volume};
 use super::path::SharePath;
 use super::reason::Reason;
+use super::refused::Refused;
 use crate::wire::{
     AccessMask, BufferDescriptorV1, CreateAction, CreateDisposition, CreateOptions, FileAttributes,
     LockElement, NtStatus, ShareAccess, Token, transform,
@@ -85,6 +86,8 @@ pub enum Action {
         /// The user of the new session.
         user: alloc::string::String,
     },
+    /// A client was refused on this connection: for logs. Nothing has to be done.
+    Refused(Refused),
     /// The connection is over. All its files are closed, and its operations forgotten.
     Close(Reason),
 }

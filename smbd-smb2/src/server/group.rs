@@ -54,9 +54,11 @@ impl Inner {
     /// Something is to be done.
     pub(super) fn push(&mut self, action: Action) {
         let link = match action {
-            Action::Send { .. } | Action::RdmaRead { .. } | Action::RdmaWrite { .. } | Action::Close(_) => {
-                Some(self.link.id)
-            }
+            Action::Send { .. }
+            | Action::RdmaRead { .. }
+            | Action::RdmaWrite { .. }
+            | Action::Refused(_)
+            | Action::Close(_) => Some(self.link.id),
             Action::Transform { .. }
             | Action::File { .. }
             | Action::Cancel(_)

@@ -66,7 +66,8 @@ impl<F: FileSystem> Loopback<F> {
                 Action::RdmaRead { .. }
                 | Action::RdmaWrite { .. }
                 | Action::Transform { .. }
-                | Action::SessionReplaced { .. } => {}
+                | Action::SessionReplaced { .. }
+                | Action::Refused(_) => {}
             }
         }
         None

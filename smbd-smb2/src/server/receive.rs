@@ -15,6 +15,7 @@ use super::negotiated::Phase;
 use super::pending::{Outcome, Pending, Task, WaitsFor, What};
 use super::protect::{send, send_interim, settle};
 use super::reason::Reason;
+use super::refused::Refused;
 use super::session::Session;
 use crate::wire::{
     Command, Elements, Flags, Header, Message, MessageId, NtStatus, SessionId, header, transform,
@@ -68,6 +69,7 @@ fn of_smb1(inner: &mut Inner, offers: bool) -> Result<(), Reason> {
         Phase::Smb1Answered | Phase::Negotiated(_) => return Err(Reason::OutOfOrder(Command::NEGOTIATE)),
     }
     if !offers {
+        inner.push(Action::Refused(Refused::Dialects { offered: "SMB1".into() }));
         return Err(Reason::NoDialect);
     }
     // 3.3.5.2.3: it counts as one with the id 0.

@@ -14,6 +14,7 @@ mod lost;
 mod orders;
 mod past;
 mod port;
+mod refused;
 mod rig;
 mod setup;
 mod several;

@@ -8,7 +8,8 @@ use smbd_smb2::security::{
     Side, Step, capital,
 };
 use smbd_smb2::server::{
-    Action, Completion, Files, Memory, Operation, OperationId, Params, Reason, Server, Share, Transport,
+    Action, Completion, Files, Memory, Operation, OperationId, Params, Reason, Refused, Server, Share,
+    Transport,
 };
 use smbd_smb2::wire::{
     AccessMask, Body, BufferDescriptorV1, Capabilities, Cipher, CommandBody, CreateDisposition,
@@ -96,6 +97,7 @@ pub struct Rig {
     pub transfers: Vec<OperationId>,
     pub cancelled: Vec<OperationId>,
     pub replaced: Vec<(u64, String)>,
+    pub refused: Vec<Refused>,
     pub closed: Option<Reason>,
     buffers: BTreeMap<OperationId, Vec<u8>>,
     /// The last NEGOTIATE that was sent.
@@ -171,6 +173,7 @@ impl Rig {
             cancelled: Vec::new(),
             offered: Vec::new(),
             replaced: Vec::new(),
+            refused: Vec::new(),
             closed: None,
             buffers: BTreeMap::new(),
             preauth: PreauthHash::new(),
@@ -497,6 +500,7 @@ impl Rig {
                     }
                 }
                 Action::SessionReplaced { session_id, user } => self.replaced.push((session_id, user)),
+                Action::Refused(refused) => self.refused.push(refused),
                 Action::Close(reason) => {
                     if self.connection.has_ended() {
                         self.files.end(self.now);

@@ -286,7 +286,7 @@ impl Host {
                         assert!(self.connection.completed(NOW, id, completion).is_ok());
                     }
                 }
-                Action::SessionReplaced { .. } => {}
+                Action::SessionReplaced { .. } | Action::Refused(_) => {}
                 Action::Close(_) => {
                     let link = self.links.iter_mut().find(|link| Some(link.id) == on).expect("a connection");
                     assert!(!std::mem::replace(&mut link.is_over, true), "it has ended before");

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbd_daemon::admission::{Admission, Pass, Refused};
+use smbd_daemon::admission::{self, Admission, Pass};
 use smbd_daemon::log::Line;
 use smbd_daemon::refusals::Refusals;
-use smbd_files::serve::{Counts, End, Host, Link, serve};
-use smbd_smb2::server::About;
+use smbd_files::serve::{Counts, End, Host, Link, News, serve};
+use smbd_smb2::server::{About, Refused};
 use tokio::sync::watch;
 
 use crate::log::{line, warning};
@@ -30,12 +30,12 @@ impl Clients {
     pub(crate) fn enter(&self, client: SocketAddr, over: &'static str) -> Option<Pass> {
         let why = match self.admission.enter_of_any(client.ip()) {
             Ok(place) => return Some(place),
-            Err(Refused::PerClient) => "this address has all its places (--per-client)".to_owned(),
-            Err(Refused::LoggingIn) => {
+            Err(admission::Refused::PerClient) => "this address has all its places (--per-client)".to_owned(),
+            Err(admission::Refused::LoggingIn) => {
                 "this address, or its /64, has all its places for connections without a login (--logging-in)"
                     .to_owned()
             }
-            Err(Refused::Connections | Refused::Network) => {
+            Err(admission::Refused::Connections | admission::Refused::Network) => {
                 format!("all places are taken ({})", self.places_of)
             }
         };
@@ -58,13 +58,23 @@ impl Clients {
         named("client connected").write();
         let place = Arc::new(place);
         let of_login = Arc::clone(&place);
-        let logged_in = move |about: &About| {
-            if is_known(about) {
-                of_login.logged_in();
+        let news = move |news: News<'_>| match news {
+            News::LoggedIn(about) => {
+                if is_known(about) {
+                    of_login.logged_in();
+                }
+                of_session(named("client session"), about).write();
             }
-            of_session(named("client session"), about).write();
+            News::Refused(Refused::Login { user, why }) => {
+                named("login failed").warn().with("user", user).with("why", why).write();
+            }
+            News::Refused(Refused::Dialects { offered }) => {
+                let why = "the server has 3.0, 3.0.2 and 3.1.1";
+                named("dialects refused").warn().with("offered", offered).with("why", why).write();
+            }
+            _ => {}
         };
-        let End { why, seen } = serve(self.host, link, self.stop, self.drain, logged_in).await;
+        let End { why, seen } = serve(self.host, link, self.stop, self.drain, news).await;
         let ended = named("client ended");
         let ended = match seen {
             Some(seen) => of_bytes(of_session(ended, &seen.about), over, seen.counts),

@@ -73,6 +73,9 @@ const SUPPORTED: NegotiateFlags = NegotiateFlags::of(&[
     NegotiateFlags::KEY_56,
 ]);
 
+/// The most characters of a user's name that are kept for logs: what accounts of Windows can have.
+const NAME_MAX: usize = 256;
+
 /// What it says in any case.
 const ALWAYS: NegotiateFlags = NegotiateFlags::of(&[
     NegotiateFlags::REQUEST_TARGET,
@@ -90,6 +93,8 @@ pub struct NtlmAcceptor<A> {
     accounts: A,
     config: AcceptorConfig,
     state: State,
+    /// The user that the client has named.
+    claimed: Option<String>,
 }
 
 #[derive(Debug)]
@@ -120,7 +125,7 @@ impl<A: Accounts> NtlmAcceptor<A> {
     /// An acceptor for one authentication.
     #[must_use]
     pub const fn new(config: AcceptorConfig, accounts: A) -> Self {
-        Self { accounts, config, state: State::Start }
+        Self { accounts, config, state: State::Start, claimed: None }
     }
 
     /// MS-NLMP 3.2.5.1.1.
@@ -157,12 +162,13 @@ impl<A: Accounts> NtlmAcceptor<A> {
 
     /// MS-NLMP 3.2.5.1.2.
     fn accept(
-        &self,
+        &mut self,
         challenged: &Challenged,
         token: &[u8],
         fresh: &Fresh,
     ) -> Result<(Identity, Option<Session>), AuthError> {
         let message = AuthenticateMessage::parse(token)?;
+        self.claimed = Some(message.user.to_string().chars().take(NAME_MAX).collect());
         let flags = message.flags.both(challenged.flags);
         let proved = self.prove(challenged, &message, fresh)?;
         let Some(base) = proved.base else { return Ok((proved.identity, None)) };
@@ -272,6 +278,10 @@ impl<A: Accounts> Mechanism for NtlmAcceptor<A> {
     fn verify_mic(&self, message: &[u8], mic: &[u8]) -> Result<(), AuthError> {
         let State::Done(_, Some(session)) = &self.state else { return Err(AuthError::BadMic) };
         session.verify(Side::Client, message, mic)
+    }
+
+    fn claimed(&self) -> Option<&str> {
+        self.claimed.as_deref()
     }
 
     fn recognizes(&self, token: &[u8]) -> bool {

@@ -87,6 +87,12 @@ impl Acceptor {
         self.mechanisms.get(chosen)?.established()
     }
 
+    /// The user that the client has named, even if the authentication failed: for logs.
+    #[must_use]
+    pub fn claimed(&self) -> Option<&str> {
+        self.mechanisms.iter().find_map(|mechanism| mechanism.claimed())
+    }
+
     fn raw(&mut self, chosen: usize, token: &[u8], fresh: &Fresh) -> Result<Step, AuthError> {
         let mechanism = self.mechanisms.get_mut(chosen).ok_or(AuthError::NoCommonMechanism)?;
         let step = mechanism.step(token, fresh)?;

@@ -1,12 +1,16 @@
 //! Who takes the tokens of a client, and what it is told when they are wrong (3.3.5.5.3).
 
+use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
+use alloc::string::ToString as _;
 
 use crate::security::{Acceptor, AcceptorConfig, AuthError, Identity, NtlmAcceptor};
+use crate::server::action::Action;
 use crate::server::answer::answer;
 use crate::server::chain::{Answer, Asked, Hash};
 use crate::server::inner::Inner;
 use crate::server::pending::Outcome;
+use crate::server::refused::Refused;
 use crate::server::session::{Login, Valid};
 use crate::wire::{NtStatus, SessionFlags, SessionSetupResponse};
 
@@ -44,8 +48,15 @@ pub(super) fn flags_of(valid: &Valid) -> SessionFlags {
     flags.with(SessionFlags::ENCRYPT_DATA, valid.encrypt_data)
 }
 
+/// Somebody is not let in: what the client is told.
+pub(super) fn refuse(inner: &mut Inner, acceptor: &Acceptor, error: &AuthError) -> NtStatus {
+    let user = acceptor.claimed().unwrap_or_default().to_owned();
+    inner.push(Action::Refused(Refused::Login { user, why: error.to_string() }));
+    status_of(error)
+}
+
 /// What the client is told of a failure.
-pub(super) fn status_of(error: &AuthError) -> NtStatus {
+fn status_of(error: &AuthError) -> NtStatus {
     use AuthError::{Der, OutOfOrder, TooLong, Wire};
     if matches!(error, Wire(_) | Der { .. } | TooLong { .. } | OutOfOrder) {
         NtStatus::INVALID_PARAMETER

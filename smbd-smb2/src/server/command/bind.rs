@@ -1,6 +1,6 @@
 //! SESSION_SETUP that binds a session to another connection (3.3.5.5).
 
-use super::authenticate::{flags_of, login, more, status_of};
+use super::authenticate::{flags_of, login, more, refuse};
 use crate::security::{Identity, Side, Step};
 use crate::server::answer::answer;
 use crate::server::chain::{Answer, Asked, Hash, Sign};
@@ -31,7 +31,10 @@ pub(in crate::server) fn request(
     };
     let stepped = begun.and_then(|mut begun| {
         begun.preauth.update([element]);
-        let step = begun.acceptor.step(request.security_buffer, &fresh).map_err(|error| status_of(&error))?;
+        let step = begun
+            .acceptor
+            .step(request.security_buffer, &fresh)
+            .map_err(|error| refuse(inner, &begun.acceptor, &error))?;
         Ok((begun, step))
     });
     match stepped {

@@ -1,14 +1,17 @@
 //! NEGOTIATE (3.3.5.3, 3.3.5.4).
 
+use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
 use super::authenticate::acceptor;
 use crate::security::{PreauthHash, RdmaTransforms};
+use crate::server::action::Action;
 use crate::server::answer::{answer, success};
 use crate::server::chain::{Answer, Asked, Hash};
 use crate::server::inner::Inner;
 use crate::server::negotiated::{Negotiated, Phase};
 use crate::server::pending::Outcome;
+use crate::server::refused::Refused;
 use crate::wire::{
     Capabilities, Cipher, Dialect, HashAlgorithm, List, NegotiateContext, NegotiateRequest,
     NegotiateResponse, NtStatus, RdmaTransformId, Records, SecurityMode, SigningAlgorithm, WireError,
@@ -47,7 +50,11 @@ pub(in crate::server) fn request(
         return Err(NtStatus::INVALID_PARAMETER);
     }
     let common = DIALECTS.into_iter().rev().find(|own| request.dialects.iter().any(|other| other == *own));
-    let dialect = common.ok_or(NtStatus::NOT_SUPPORTED)?;
+    let Some(dialect) = common else {
+        let offered: Vec<_> = request.dialects.iter().map(|dialect| dialect.to_string()).collect();
+        inner.push(Action::Refused(Refused::Dialects { offered: offered.join(",") }));
+        return Err(NtStatus::NOT_SUPPORTED);
+    };
     let own = inner.params().rdma_transforms;
     let has_channels =
         inner.params().channels_max > 1 && request.capabilities.contains(Capabilities::MULTI_CHANNEL);

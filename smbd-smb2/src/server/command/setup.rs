@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
-use super::authenticate::{acceptor, flags_of, login, more, status_of};
+use super::authenticate::{acceptor, flags_of, login, more, refuse};
 use super::bind;
 use crate::security::{Established, Identity, Side, Step};
 use crate::server::action::Action;
@@ -13,6 +13,7 @@ use crate::server::chain::{Answer, Asked, Hash, Sign};
 use crate::server::channels::Channels;
 use crate::server::inner::Inner;
 use crate::server::pending::Outcome;
+use crate::server::refused::Refused;
 use crate::server::session::{Login, Session, Valid};
 use crate::wire::{
     LogoffResponse, NtStatus, SecurityMode, SessionId, SessionSecurityMode, SessionSetupFlags,
@@ -30,7 +31,7 @@ pub(in crate::server) fn request(
         return Err(NtStatus::INVALID_PARAMETER);
     }
     if inner.params().encrypted && inner.negotiated()?.cipher.is_none() {
-        return Err(NtStatus::ACCESS_DENIED);
+        return Err(deny(inner, "", "the client cannot encrypt, and sessions are encrypted"));
     }
     if request.flags.contains(SessionSetupFlags::BINDING) {
         return bind::request(inner, asked, request, element);
@@ -51,10 +52,19 @@ pub(in crate::server) fn request(
         Ok(Step::Continue(token)) => Ok(more(&asked, &token, Some(Hash::Session))),
         Ok(Step::Done(token)) => finish(inner, &asked, request, &token.unwrap_or_default()),
         Err(error) => {
-            inner.sessions.remove(&session_id.0);
-            Ok(failure(&asked, status_of(&error)))
+            let status = match inner.sessions.remove(&session_id.0) {
+                Some(Session::InProgress(login)) => refuse(inner, &login.acceptor, &error),
+                Some(Session::Valid(_) | Session::Ended(_)) | None => NtStatus::USER_SESSION_DELETED,
+            };
+            Ok(failure(&asked, status))
         }
     }
+}
+
+/// Somebody may not log in like this: what the client is told.
+fn deny(inner: &mut Inner, user: &str, why: &str) -> NtStatus {
+    inner.push(Action::Refused(Refused::Login { user: user.into(), why: why.into() }));
+    NtStatus::ACCESS_DENIED
 }
 
 /// 3.3.5.5.1.
@@ -131,10 +141,15 @@ fn validate(
     let encrypt_data = params.encrypted && is_user;
     // What is encrypted need not be signed. Nobody cannot sign, and is refused if that is needed.
     let signing_required = !encrypt_data && (params.signing_required || (client && is_user));
-    if !is_user && (params.encrypted || params.signing_required) {
-        return Err(NtStatus::ACCESS_DENIED);
-    }
     let is_shared = params.channels_max > 1;
+    if !is_user && (params.encrypted || params.signing_required) {
+        let user = acceptor.claimed().unwrap_or_default();
+        return Err(deny(
+            inner,
+            user,
+            "guests and anonymous users cannot sign or encrypt, as sessions have to",
+        ));
+    }
     // 3.3.5.5.3: all connections of a client have one dialect. A ClientGuid is no secret: a guest fixes none.
     let mut users = inner.sessions.values().filter_map(Session::valid).filter(|valid| !valid.is_nobody());
     if is_user && users.any(|other| other.agreed.dialect != agreed.dialect) {
@@ -184,9 +199,10 @@ fn again(inner: &mut Inner, asked: &Asked, request: &SessionSetupRequest<'_>) ->
                 let answer = answer(asked, NtStatus::SUCCESS, &body);
                 return Ok(Outcome::Answer(Answer { sign: Sign::Always, ..answer }));
             }
-            NtStatus::ACCESS_DENIED
+            let user = acceptor.claimed().unwrap_or_default();
+            deny(inner, user, "a session stays that of its user (3.3.5.5.3)")
         }
-        Err(error) => status_of(&error),
+        Err(error) => refuse(inner, &acceptor, &error),
     };
     inner.end_session(asked.session_id);
     Ok(failure(asked, status))

@@ -5,11 +5,13 @@ mod options;
 mod settings;
 mod shared;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_daemon::drain::{END_WITHIN, ended};
 use smbd_daemon::listeners::{addresses, no_address};
+use smbd_daemon::log::{Line, Log};
 use smbd_daemon::signals::Stop;
 use smbd_daemon::trouble::Trouble;
 use smbd_daemon::{metrics, status};
@@ -81,10 +83,8 @@ async fn serve(settings: Settings) -> Result<(), Trouble> {
     }
     let mut listeners = JoinSet::new();
     for address in &shared.settings.listen {
-        let listener = TcpListener::bind(address).await;
-        let listener =
-            listener.map_err(|error| Trouble::other(&format!("cannot listen at {address}: {error}")))?;
-        shared.log.line("listening").with("address", listener.local_addr().unwrap_or(*address)).write();
+        let (listener, line) = listen(*address, shared.log).await?;
+        line.write();
         listeners.spawn(accept(listener, Arc::clone(&shared)));
     }
     stop.came().await;
@@ -96,6 +96,15 @@ async fn serve(settings: Settings) -> Result<(), Trouble> {
     let how = ended(&shared.stop, within, stop.came()).await;
     shared.log.line("stopped").with("why", how).write();
     Ok(())
+}
+
+/// Listens, and the line that says so.
+async fn listen(address: SocketAddr, log: Log) -> Result<(TcpListener, Line), Trouble> {
+    let listener = TcpListener::bind(address).await;
+    let listener =
+        listener.map_err(|error| Trouble::other(&format!("cannot listen at {address}: {error}")))?;
+    let line = log.line("listening").with("address", listener.local_addr().unwrap_or(address));
+    Ok((listener, line))
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
@@ -117,5 +126,22 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             }
             Err(why) => shared.refused(address, why),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_listens_on_this_host_and_says_where() {
+        let address = "127.0.0.1:0".parse().unwrap();
+        let (listener, line) = listen(address, Log::default()).await.unwrap();
+        let at = listener.local_addr().unwrap();
+        assert!(at.ip().is_loopback() && at.port() != 0);
+        let said = format!("{line:?}");
+        assert!(said.contains("\"listening\"") && said.contains(&at.to_string()), "{said}");
+        let failed = listen(at, Log::default()).await.err().map(|trouble| format!("{trouble:?}"));
+        assert!(failed.is_some_and(|why| why.contains(&format!("cannot listen at {at}: "))));
     }
 }
