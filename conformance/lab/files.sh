@@ -51,7 +51,7 @@ serve() {
 
 # serve_ends    SIGTERM ends it in good order, and it says so
 serve_ends() {
-  kill -TERM "$SERVE_PID" && wait "$SERVE_PID" && grep -q '^ended$' "$OUT/serve.log"
+  kill -TERM "$SERVE_PID" && wait "$SERVE_PID" && grep -q 'INFO ended$' "$OUT/serve.log"
 }
 
 # --- smbd-broker -------------------------------------------------------------------------------------------------------

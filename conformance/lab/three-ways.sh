@@ -21,7 +21,7 @@ mounted() { mount_uncached "//$1/share" "$2" rdma; }
 # serve NAME OPTION ...    smbd-serve of /run/numbers, which is in the guest's memory
 serve() {
   mkdir -p /run/numbers && (umask 077 && printf 'tester:password:test123\n' >/run/users) || return
-  starts "$1" '^attached\|^listening' "$PROGRAMS/smbd-serve" /run/numbers --users /run/users "${@:2}"
+  starts "$1" 'INFO attached\|INFO listening' "$PROGRAMS/smbd-serve" /run/numbers --users /run/users "${@:2}"
 }
 
 # in_process    at /mnt/serve; SERVE_PID is its process
@@ -41,7 +41,7 @@ on_broker() {
 # behind_gateway    at /mnt/gateway-serve
 behind_gateway() {
   ip address add 10.9.0.3/24 dev "$NETDEV" && serve tcp --listen tcp:127.0.0.1:4455 &&
-    starts gateway '^listening' "$PROGRAMS/smbd-gateway" run --status-socket '' --listen 10.9.0.3:5445 --server 127.0.0.1:4455 &&
+    starts gateway 'INFO listening' "$PROGRAMS/smbd-gateway" run --status-socket '' --listen 10.9.0.3:5445 --server 127.0.0.1:4455 &&
     mounted 10.9.0.3 /mnt/gateway-serve
 }
 
@@ -50,7 +50,7 @@ three_ways() { in_process && on_broker && behind_gateway; }
 # went_by_rdma    unmounts all ways; whether data have gone by RDMA on each, as its server says
 went_by_rdma() {
   umount /mnt/serve /mnt/broker /mnt/gateway-serve || return
-  await "$patience" says '^client ended .* over=rdma .* rdma_out=[1-9]' "$OUT/serve.log" &&
-    await "$patience" says '^client ended .* over=broker .* rdma_out=[1-9]' "$OUT/owner.log" &&
+  await "$patience" says 'INFO client ended .* over=rdma .* rdma_out=[1-9]' "$OUT/serve.log" &&
+    await "$patience" says 'INFO client ended .* over=broker .* rdma_out=[1-9]' "$OUT/owner.log" &&
     await "$patience" says 'client session .*session=rdma' "$OUT/gateway.log"
 }

@@ -53,6 +53,10 @@ fn sources() -> Vec<(PathBuf, String)> {
         "smbd-verbs",
         "smbd-tools",
         "smbd-files",
+        "smbd-daemon",
+        "smbd-gateway",
+        "smbd-broker",
+        "smbd-broker-c",
         "fuzz",
         "conformance",
         "examples",
@@ -150,9 +154,10 @@ fn every_file_and_test_the_register_names_exists() {
 }
 
 #[test]
-fn every_test_the_threat_model_names_exists() {
+fn every_test_and_file_that_the_threat_model_and_the_page_of_limits_name_exists() {
     let sources = sources();
-    let text = fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    let of = |page: &str| fs::read_to_string(root().join(page)).unwrap();
+    let text = of("SECURITY.md") + &of("docs/limits.md").replace("](../", "](");
     let is_sentence = |name: &&str| {
         name.matches('_').count() >= 3 && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
     };
@@ -160,13 +165,17 @@ fn every_test_the_threat_model_names_exists() {
     assert!(names.len() > 10, "{names:?}");
     for name in names {
         let exists = sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
-        assert!(exists, "SECURITY.md names {name}");
+        assert!(exists, "SECURITY.md or docs/limits.md names {name}");
+    }
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+    for link in links.filter(|link| link.contains(".rs")) {
+        assert!(root().join(link).is_file(), "SECURITY.md or docs/limits.md leads to {link}");
     }
     // Live tests are in a table of the program that plays them.
     let live: Vec<_> = text.split('`').skip(1).step_by(2).filter(|name| name.starts_with("ours::")).collect();
     assert!(live.len() >= 5, "{live:?}");
     for name in live {
         let exists = sources.iter().any(|(_, text)| text.contains(&format!("\"{name}\"")));
-        assert!(exists, "SECURITY.md names {name}");
+        assert!(exists, "SECURITY.md or docs/limits.md names {name}");
     }
 }

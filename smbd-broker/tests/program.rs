@@ -105,3 +105,13 @@ fn the_unit_waits_until_the_broker_is_ready_and_gives_it_one_capability_and_the_
         assert_eq!(unit.lines().filter(|other| *other == line).count(), 1, "{line}");
     }
 }
+
+#[test]
+fn help_that_cannot_be_printed_is_no_success() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_smbd-broker"));
+    let output = program.arg("--help").stdout(full).output().expect("the program starts");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("standard output: No space left on device"), "{said}");
+}

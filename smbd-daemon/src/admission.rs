@@ -18,17 +18,21 @@ pub struct Admission {
 struct State {
     connections_max: u32,
     per_client_max: u32,
-    logging_in_max: u32,
+    /// `None`: it is not known who logs in.
+    logging_in_max: Option<u32>,
     connections: u32,
-    clients: BTreeMap<IpAddr, Count>,
+    /// Connections of each address.
+    clients: BTreeMap<IpAddr, u32>,
+    /// Those that have not logged in, by [`neighbours`].
+    logging_in: BTreeMap<Network, u32>,
 }
 
-/// Connections of one address.
-#[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    all: u32,
-    /// Those of them that have not logged in.
-    logging_in: u32,
+/// Bits of an address of IPv6 that a host cannot choose.
+const PREFIX_V6: u8 = 64;
+
+/// The addresses that count together before a login: an address of IPv4, and a /64 of IPv6, of which a host can take each address.
+fn neighbours(address: IpAddr) -> Network {
+    Network::of(address, if address.is_ipv4() { u8::MAX } else { PREFIX_V6 })
 }
 
 /// Why a client is not let in.
@@ -50,7 +54,7 @@ impl fmt::Display for Refused {
             Self::Network => "its address is in no allowed network (--allow)",
             Self::Connections => "too many connections (limits.connections, limits.memory_mib)",
             Self::PerClient => "too many connections of this client (limits.per_client)",
-            Self::LoggingIn => "too many connections of this client that have not logged in",
+            Self::LoggingIn => "too many connections of this address, or its /64, that have not logged in",
         })
     }
 }
@@ -66,10 +70,8 @@ pub struct Pass {
 impl Pass {
     /// The connection has logged in. It counts against the limit of those that have not no more.
     pub fn logged_in(&self) {
-        if !self.is_logged_in.swap(true, Ordering::Relaxed)
-            && let Some(count) = self.admission.state().clients.get_mut(&self.client)
-        {
-            count.logging_in = count.logging_in.saturating_sub(1);
+        if !self.is_logged_in.swap(true, Ordering::Relaxed) {
+            less(&mut self.admission.state().logging_in, &neighbours(self.client));
         }
     }
 }
@@ -78,14 +80,20 @@ impl Admission {
     /// So many connections at the same time, and so many of one address.
     #[must_use]
     pub fn new(connections_max: u32, per_client_max: u32) -> Arc<Self> {
-        Self::with_logins(connections_max, per_client_max, per_client_max)
+        Self::of(connections_max, per_client_max, None)
     }
 
-    /// As [`Admission::new`], and at most `logging_in_max` connections of one address that have not logged in ([`Pass::logged_in`]).
+    /// As [`Admission::new`], and at most `logging_in_max` connections that have not logged in ([`Pass::logged_in`]) of one address, or of
+    /// one /64 of IPv6.
     #[must_use]
     pub fn with_logins(connections_max: u32, per_client_max: u32, logging_in_max: u32) -> Arc<Self> {
-        let (connections, clients) = (0, BTreeMap::new());
-        let state = State { connections_max, per_client_max, logging_in_max, connections, clients };
+        Self::of(connections_max, per_client_max, Some(logging_in_max))
+    }
+
+    fn of(connections_max: u32, per_client_max: u32, logging_in_max: Option<u32>) -> Arc<Self> {
+        let (connections, clients, logging_in) = (0, BTreeMap::new(), BTreeMap::new());
+        let state =
+            State { connections_max, per_client_max, logging_in_max, connections, clients, logging_in };
         Arc::new(Self { state: Mutex::new(state) })
     }
 
@@ -94,11 +102,10 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Other limits, as those of [`Admission::new`], from now on. Connections beyond them stay.
+    /// Other limits of [`Admission::new`] from now on. Connections beyond them stay.
     pub fn set_limits(&self, connections_max: u32, per_client_max: u32) {
         let mut state = self.state();
         (state.connections_max, state.per_client_max) = (connections_max, per_client_max);
-        state.logging_in_max = per_client_max;
     }
 
     /// How many connections there are.
@@ -128,15 +135,15 @@ impl Admission {
         if state.connections >= state.connections_max {
             return Err(Refused::Connections);
         }
-        let Count { all, logging_in } = state.clients.get(&client).copied().unwrap_or_default();
-        if all >= state.per_client_max {
+        if state.clients.get(&client).copied().unwrap_or(0) >= state.per_client_max {
             return Err(Refused::PerClient);
         }
-        if logging_in >= state.logging_in_max {
+        let logging_in = state.logging_in.get(&neighbours(client)).copied().unwrap_or(0);
+        if state.logging_in_max.is_some_and(|most| logging_in >= most) {
             return Err(Refused::LoggingIn);
         }
-        let count = Count { all: all.saturating_add(1), logging_in: logging_in.saturating_add(1) };
-        state.clients.insert(client, count);
+        more(&mut state.clients, client);
+        more(&mut state.logging_in, neighbours(client));
         state.connections = state.connections.saturating_add(1);
         drop(state);
         Ok(Pass { admission: Arc::clone(self), client, is_logged_in: AtomicBool::new(false) })
@@ -149,10 +156,21 @@ impl Drop for Pass {
         self.logged_in();
         let mut state = self.admission.state();
         state.connections = state.connections.saturating_sub(1);
-        match state.clients.get_mut(&self.client) {
-            Some(count) if count.all > 1 => count.all = count.all.saturating_sub(1),
-            _ => drop(state.clients.remove(&self.client)),
-        }
+        less(&mut state.clients, &self.client);
+    }
+}
+
+/// Counts one more.
+fn more<K: Ord>(counts: &mut BTreeMap<K, u32>, key: K) {
+    let count = counts.entry(key).or_default();
+    *count = count.saturating_add(1);
+}
+
+/// Counts one less. Nothing is kept of the last one.
+fn less<K: Ord>(counts: &mut BTreeMap<K, u32>, key: &K) {
+    match counts.get_mut(key) {
+        Some(count) if *count > 1 => *count = count.saturating_sub(1),
+        _ => drop(counts.remove(key)),
     }
 }
 
@@ -177,7 +195,8 @@ mod tests {
         let again = enter("10.9.0.2").unwrap();
         drop((second, third, again));
         assert_eq!(admission.connections(), 0);
-        assert!(admission.state().clients.is_empty());
+        let state = admission.state();
+        assert!(state.clients.is_empty() && state.logging_in.is_empty());
     }
 
     #[test]
@@ -211,7 +230,25 @@ mod tests {
         let third = enter("10.9.0.2").unwrap();
         assert_eq!(enter("10.9.0.2").unwrap_err(), Refused::PerClient);
         drop((first, again, third));
-        assert!(admission.state().clients.is_empty());
+        let state = admission.state();
+        assert!(state.clients.is_empty() && state.logging_in.is_empty());
+    }
+
+    #[test]
+    fn addresses_of_one_64_of_ipv6_count_together_until_they_have_logged_in() {
+        let admission = Admission::with_logins(9, 2, 1);
+        let enter = |client: &str| admission.enter_of_any(client.parse().unwrap());
+        let first = enter("fd09::2").unwrap();
+        assert_eq!(enter("fd09::ffff:3").unwrap_err(), Refused::LoggingIn);
+        let other = enter("fd09:0:0:1::3").unwrap();
+        first.logged_in();
+        let second = enter("fd09::ffff:3").unwrap();
+        second.logged_in();
+        let third = enter("fd09::ffff:4").unwrap();
+        third.logged_in();
+        drop((first, other, second, third));
+        let state = admission.state();
+        assert!(state.clients.is_empty() && state.logging_in.is_empty());
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub fn raise(needs: Needs, log: Log) {
     let connections = u64::from(needs.connections);
     let descriptors = Need { each: needs.descriptors, beside: DESCRIPTORS_BESIDE, connections };
     if let Some((allowed, needed)) = descriptors.raise(Resource::Nofile) {
-        let line = log.line("few file descriptors (ulimit -n)").number("allowed", allowed);
+        let line = log.warning("few file descriptors (ulimit -n)").number("allowed", allowed);
         line.number("needed", needed)
             .number("enough_for_connections", descriptors.enough_for(allowed))
             .write();
@@ -36,7 +36,7 @@ pub fn raise(needs: Needs, log: Log) {
     if !may_lock(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
         && let Some((allowed, needed)) = memory.raise(Resource::Memlock)
     {
-        let line = log.line("little memory for devices (ulimit -l, LimitMEMLOCK=)");
+        let line = log.warning("little memory for devices (ulimit -l, LimitMEMLOCK=)");
         let line = line.number("allowed", allowed).number("needed", needed);
         line.number("enough_for_connections", memory.enough_for(allowed)).write();
     }

@@ -176,7 +176,7 @@ impl<S: Service> Listeners<S> {
                 Ok(()) => drop(self.failed.remove(&address)),
                 Err(error) if self.failed.insert(address) => {
                     let line =
-                        log.line("cannot listen").with("address", address).with("check", advice(&error));
+                        log.warning("cannot listen").with("address", address).with("check", advice(&error));
                     line.with("why", error).write();
                 }
                 Err(_) => {}
@@ -229,7 +229,7 @@ pub async fn addresses() -> Result<Vec<Found>, Trouble> {
 
 /// Writes that RDMA devices have no address, what that means, and what to check.
 pub fn no_address(log: Log, why: &str) {
-    log.line("no address").with("why", why).with("check", "`rdma link`, `ip address`").write();
+    log.warning("no address").with("why", why).with("check", "`rdma link`, `ip address`").write();
 }
 
 impl From<DeviceAddress> for Found {
@@ -273,7 +273,7 @@ async fn accept<S: Service>(
         let incoming = match accepted {
             Ok(incoming) => incoming,
             Err(error) => {
-                service.log().line("listener failed").with("why", error).write();
+                service.log().warning("listener failed").with("why", error).write();
                 // It can be called again; the reason may last.
                 sleep(Duration::from_secs(1)).await;
                 continue;

@@ -1,9 +1,9 @@
 //! Standard output of commands that print and end.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
-use crate::trouble::Trouble;
+use clap::Parser;
 
 /// Exit status when standard output cannot be written.
 const EXIT_UNWRITTEN: u8 = 2;
@@ -23,10 +23,25 @@ pub fn print(program: &str, text: &str) -> ExitCode {
     match write(text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            let _ = Trouble::other(&why).failure(program);
+            // That it cannot be written either changes nothing.
+            let _ = writeln!(io::stderr(), "{program}: {why}");
             ExitCode::from(EXIT_UNWRITTEN)
         }
     }
+}
+
+/// The options of `program`. Wrong ones end it with 2.
+///
+/// # Errors
+/// What was asked for is printed (`--help`, `--version`): the exit status, as of [`print`].
+pub fn options<T: Parser>(program: &str) -> Result<T, ExitCode> {
+    T::try_parse().map_err(|error| {
+        // Terminals have colours, and are never full.
+        if error.use_stderr() || io::stdout().is_terminal() {
+            error.exit();
+        }
+        print(program, &error.render().to_string())
+    })
 }
 
 /// The option `--check` of `program`, after its settings were found valid: says so. Exit status as of [`print`].

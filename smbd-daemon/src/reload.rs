@@ -72,7 +72,7 @@ pub fn reload<S>(
     let mut settings = match read {
         Ok(settings) => settings,
         Err(why) => {
-            let line = log().line("not reloaded").with("why", why.trim_end());
+            let line = log().warning("not reloaded").with("why", why.trim_end());
             line.with("settings", "as before").write();
             return false;
         }
@@ -82,7 +82,7 @@ pub fn reload<S>(
     let log = log();
     numbers.into_iter().fold(log.line("reloaded"), |line, (name, value)| line.number(name, value)).write();
     for key in unchanged {
-        log.line("not changed").with("key", key).with("why", "it takes a restart").write();
+        log.warning("not changed").with("key", key).with("why", "it takes a restart").write();
     }
     true
 }

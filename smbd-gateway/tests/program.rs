@@ -208,6 +208,8 @@ fn a_full_standard_output_is_said_and_is_no_success() {
     let answer = r#"{"version":"0.1.0","is_stopping":false,"connections_max":256,"connections":[]}"#;
     for (arguments, code) in [
         (&["config"][..], 2),
+        (&["--help"], 2),
+        (&["run", "--help"], 2),
         (&["doctor", "--smb-conf", "/dev/null"], 2),
         (&["run", "--server", "127.0.0.1", "--check"], 2),
         (&["status", "--socket", socket], 1),

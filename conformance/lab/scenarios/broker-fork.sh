@@ -17,13 +17,13 @@ big=60000000
 starts() {
   local before
   export SHARE=/run/share
-  before=$(grep -c '^attached ' "$OUT/serve.log")
+  before=$(grep -c 'INFO attached ' "$OUT/serve.log")
   mkdir -p "$SHARE" && (umask 077 && printf 'tester:password:test123\n' >/run/users) || return
   "${SMBD_LIVE%/*}/smbd-serve" "$SHARE" --broker /run/broker --broker-address "$ADDRESS" --fork --users /run/users >>"$OUT/serve.log" 2>&1 &
   SERVE_PID=$!
   await "$patience" has_more attached "$before"
 }
-has_more() { [ "$(grep -c "^$1 " "$OUT/serve.log")" -gt "$2" ]; }
+has_more() { [ "$(grep -c "  *[A-Z]* $1 " "$OUT/serve.log")" -gt "$2" ]; }
 
 # log_count TEXT    lines of the broker's log
 log_count() { grep -ac -- "$1" "$OUT/broker.log"; }
@@ -47,7 +47,7 @@ has_two_children() {
   local at status
   status=$("${SMBD_LIVE%/*}/smbd-broker" status --socket /run/status --json) && [ "${child[1]}" != "${child[2]}" ] || complain "${child[*]}" || return
   for at in 1 2; do
-    grep -q "^child started child=${child[$at]} " "$OUT/serve.log" &&
+    grep -q "INFO child started child=${child[$at]} " "$OUT/serve.log" &&
       grep -q "\"pid\":${child[$at]},[^}]*\"is_acceptor\":false,\"connections\":1,\"sessions\":1,\"clients\":1" <<<"$status" || complain "$status" || return
   done
   grep -q "\"pid\":$SERVE_PID,[^}]*\"is_acceptor\":true,\"connections\":0," <<<"$status" || complain "$status"
@@ -88,7 +88,7 @@ goes_on() {
 
 child_is_killed() {
   kill -KILL "${child[1]}"
-  await "$patience" grep -q "^child ended child=${child[1]} .*SIGKILL" "$OUT/serve.log"
+  await "$patience" grep -q "INFO child ended child=${child[1]} .*SIGKILL" "$OUT/serve.log"
 }
 
 # --- a child that is stopped -------------------------------------------------------------------------------------------
@@ -146,8 +146,8 @@ no_reconnect() {
 
 # same_child    both connections of the last client of smbd-cp were served by one process, which was given the second one by its client
 same_child() {
-  await "$patience" eval "[ \$(tail -n '+$((logged + 1))' '$OUT/serve.log' | grep -c '^client ended ') -ge 2 ]" || return
-  [ "$(tail -n "+$((logged + 1))" "$OUT/serve.log" | sed -nE 's/^client ended .* pid=([0-9]+)$/\1/p' | sort | uniq -c | awk '{ print $1 }')" = 2 ] &&
+  await "$patience" eval "[ \$(tail -n '+$((logged + 1))' '$OUT/serve.log' | grep -c 'INFO client ended ') -ge 2 ]" || return
+  [ "$(tail -n "+$((logged + 1))" "$OUT/serve.log" | sed -nE 's/.* client ended .* pid=([0-9]+)$/\1/p' | sort | uniq -c | awk '{ print $1 }')" = 2 ] &&
     [ "$(log_count 'connection routed .*rule=client')" -gt "$by_client" ] || complain "$(tail -n 5 "$OUT/serve.log")"
 }
 
@@ -161,16 +161,16 @@ over_two() {
 late_channel() {
   logged=$(wc -l <"$OUT/serve.log") by_client=$(log_count 'connection routed .*rule=client')
   timeout 200 "$SMBD_LIVE" late-channel "$ADDRESS:$(ksmbd_port)" | tee -a "$OUT/late.txt" && same_child &&
-    [ "$(tail -n "+$((logged + 1))" "$OUT/serve.log" | grep -c '^client ended .* rdma_in=[0-9]\{6,\} rdma_out=[0-9]\{6,\} ')" = 2 ] ||
+    [ "$(tail -n "+$((logged + 1))" "$OUT/serve.log" | grep -c 'INFO client ended .* rdma_in=[0-9]\{6,\} rdma_out=[0-9]\{6,\} ')" = 2 ] ||
     complain "$(tail -n 3 "$OUT/serve.log")"
 }
 
 broker_is_killed() {
   local before
-  before=$(grep -c '^attached ' "$OUT/serve.log")
+  before=$(grep -c 'INFO attached ' "$OUT/serve.log")
   kill -KILL "$BROKER_PID"
   wait "$BROKER_PID"
-  await "$patience" grep -q "^broker lost .* pid=${child[2]}$" "$OUT/serve.log" && await "$patience" grep -q "^child ended child=${child[2]} " "$OUT/serve.log" &&
+  await "$patience" grep -q "WARN broker lost .* pid=${child[2]}$" "$OUT/serve.log" && await "$patience" grep -q "INFO child ended child=${child[2]} " "$OUT/serve.log" &&
     listens_again && await "$patience" has_more attached "$before"
 }
 listens_again() { broker --status-socket /run/status; }
@@ -227,5 +227,5 @@ scenario() {
   check "both clients go on with those of another one" eval "goes_on 1 && goes_on 2"
   check "they are unmounted" eval "timeout 60 umount /run/mnt1 && timeout 60 umount /run/mnt2"
   check "the server ends in good order" serve_ends
-  check "the broker ends in good order" eval "kill -TERM $BROKER_PID && wait $BROKER_PID && tail -n 1 '$OUT/broker.log' | grep -qx ended && [ ! -e /run/broker ]"
+  check "the broker ends in good order" eval "kill -TERM $BROKER_PID && wait $BROKER_PID && tail -n 1 '$OUT/broker.log' | grep -q 'INFO ended$' && [ ! -e /run/broker ]"
 }

@@ -59,7 +59,7 @@ attach() {
   mkdir -p "$SHARE" && (umask 077 && printf 'tester:password:test123\n' >/run/users) || return
   "${SMBD_LIVE%/*}/smbd-serve" "$SHARE" --broker "$SOCKET" --users /run/users >>"$OUT/serve.log" 2>&1 &
   SERVE_PID=$!
-  await "$patience" grep -q '^attached ' "$OUT/serve.log"
+  await "$patience" grep -q 'INFO attached ' "$OUT/serve.log"
 }
 
 # Another user has no way in.
@@ -116,7 +116,7 @@ scenario() {
   check "the broker ends in order" wait "$BROKER_PID"
   check "systemd is told" notified 'STOPPING=1'
   check "the sockets are gone" test ! -e "$SOCKET" -a ! -e /run/smbd-broker/status.sock
-  check "its server knows" await "$patience" grep -q '^broker lost ' "$OUT/serve.log"
+  check "its server knows" await "$patience" grep -q 'WARN broker lost ' "$OUT/serve.log"
   umount -l /mnt/share
   kill "$SERVE_PID"
 }

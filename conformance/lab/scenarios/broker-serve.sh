@@ -19,7 +19,7 @@ attach() {
   attached "$1"
 }
 
-attached() { await "$patience" eval "[ \"\$(grep -c '^attached ' '$OUT/serve.log')\" = $1 ]"; }
+attached() { await "$patience" eval "[ \"\$(grep -c 'INFO attached ' '$OUT/serve.log')\" = $1 ]"; }
 
 # mounted N    the kernel's client mounts the share N times, and files are the same on both sides
 mounted() {
@@ -44,13 +44,13 @@ refused() {
 server_is_killed() {
   kill -KILL "$SERVE_PID"
   wait "$SERVE_PID"
-  await "$patience" grep -q '^owner left owner=1$' "$OUT/broker.log"
+  await "$patience" grep -q 'INFO owner left owner=1$' "$OUT/broker.log"
 }
 
 broker_is_killed() {
   kill -KILL "$BROKER_PID"
   wait "$BROKER_PID"
-  await "$patience" grep -q '^broker lost ' "$OUT/serve.log" && broker && attached 3
+  await "$patience" grep -q 'WARN broker lost ' "$OUT/serve.log" && broker && attached 3
 }
 
 scenario() {
@@ -79,5 +79,5 @@ scenario() {
   check "the broker is killed: the server waits for another one and attaches to it" broker_is_killed
   check "files are the same on both sides" file_matches 1048577 rdma
   check "the server ends in good order" serve_ends
-  check "the broker ends in good order" eval "kill -TERM $BROKER_PID && wait $BROKER_PID && tail -n 1 '$OUT/broker.log' | grep -qx ended && [ ! -e /run/broker ]"
+  check "the broker ends in good order" eval "kill -TERM $BROKER_PID && wait $BROKER_PID && tail -n 1 '$OUT/broker.log' | grep -q 'INFO ended$' && [ ! -e /run/broker ]"
 }

@@ -114,6 +114,6 @@ scenario() {
     skip "a port that the user may not have" "5445 is for everyone"
   fi
   "${SMBD_LIVE%/*}/smbd-gateway" run --server 127.0.0.1:445 >"$OUT/gateway.log" 2>&1 &
-  await "$patience" grep -q '^listening' "$OUT/gateway.log" || return
+  await "$patience" grep -q 'INFO listening' "$OUT/gateway.log" || return
   check "nothing beside a gateway that runs" finds_nothing
 }

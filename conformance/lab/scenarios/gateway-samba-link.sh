@@ -24,7 +24,7 @@ link_goes() {
 }
 
 # clients WORD COUNT    whether so many have connected, or ended
-clients() { [ "$(grep -ac "^client $1 " "$OUT/gateway.log")" -ge "$2" ]; }
+clients() { [ "$(grep -ac "INFO client $1 " "$OUT/gateway.log")" -ge "$2" ]; }
 
 # serves_nobody    whether the gateway has no memory registered. Something of the device is kept for the next client.
 serves_nobody() { rdma_counts | grep -q ' mr=0'; }
@@ -47,7 +47,7 @@ server_side() {
   check "a client is connected" clients connected 2
   meet silent && link_goes b down && since=$SECONDS || return
   check "its silence ends the connection, within $silence s" await "$silence" clients ended 2
-  echo "its end came $((SECONDS - since)) s later: $(grep -a '^client ended ' "$OUT/gateway.log" | tail -n 1)"
+  echo "its end came $((SECONDS - since)) s later: $(grep -a 'INFO client ended ' "$OUT/gateway.log" | tail -n 1)"
   check "so has the server's" await "$patience" no_server_connection
   check "the device has what it had" await "$patience" rdma_is_at "$before"
   meet noticed && link_goes b up && meet back || return

@@ -32,7 +32,7 @@ serve() {
   ip -6 route add local default dev lo table 445
   "${SMBD_LIVE%/*}/smbd-gateway" run --config "$CONFIG" >"$OUT/gateway.log" 2>&1 &
   GATEWAY_PID=$!
-  await "$patience" gateway_log "^listening address=\[$ADDRESS6\]:5445"
+  await "$patience" gateway_log "INFO listening address=\[$ADDRESS6\]:5445"
 }
 
 server_side() {

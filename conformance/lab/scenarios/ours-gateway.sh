@@ -18,14 +18,14 @@ has_broker=false
 
 # start_gateway OPTION ...    until it listens, or is attached to the broker
 start_gateway() {
-  local is_there="^listening address=$ADDRESS:5445"
+  local is_there="INFO listening address=$ADDRESS:5445"
   # cifs.ko tries 5445 first, on RoCE too, where 445 is ksmbd's.
   [ "$KIND" = siw ] || $has_broker || set -- --listen "$ADDRESS:5445" "$@"
   if $has_broker; then
     # shellcheck source=../files.sh
     . "$LAB/files.sh"
     broker_for_many || return
-    is_there='^attached broker=' && set -- --broker /run/broker "$@"
+    is_there='INFO attached broker=' && set -- --broker /run/broker "$@"
   fi
   "${SMBD_LIVE%/*}/smbd-gateway" run --server 127.0.0.1:445 "$@" >"$OUT/gateway.log" 2>&1 &
   GATEWAY_PID=$!
@@ -70,6 +70,6 @@ scenario() {
   check "cifs mounts once more" cifs_mount "$ADDRESS" /mnt/share || return
   kill "$GATEWAY_PID" && check "with an idle client the gateway ends in order" wait "$GATEWAY_PID"
   check "the log says why the client ended" gateway_log 'client ended .*why="the gateway stops"'
-  check "all connections were over" gateway_log '^stopped why="all connections are over"'
+  check "all connections were over" gateway_log 'INFO stopped why="all connections are over"'
   umount -l /mnt/share
 }

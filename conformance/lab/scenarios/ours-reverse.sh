@@ -11,7 +11,7 @@ reverse_log() { grep -aq -- "$1" "$OUT/reverse.log"; }
 start_reverse() {
   "${SMBD_LIVE%/*}/smbd-gateway" reverse --server "$ADDRESS" --metrics 127.0.0.1:9445 >"$OUT/reverse.log" 2>&1 &
   REVERSE_PID=$!
-  await "$patience" reverse_log '^listening address=127.0.0.1:1445'
+  await "$patience" reverse_log 'INFO listening address=127.0.0.1:1445'
 }
 
 # tcp_mount OPTIONS    the share through the gateway, without a cache: each write and read is one of SMB, up to wsize and rsize
@@ -129,7 +129,7 @@ scenario() {
   check "the status has the client, its session and its bytes" \
     await "$patience" reverse_shows '"client":"127.0.0.1:[0-9]*".*"dialect":"3.1.1","session":"rdma".*"rdma_in":[1-9]'
   kill "$REVERSE_PID" && check "with an idle client it ends in order" wait "$REVERSE_PID"
-  check "all connections were over" reverse_log '^stopped why="all connections are over"'
+  check "all connections were over" reverse_log 'INFO stopped why="all connections are over"'
   check "the socket of its status is gone" test ! -e /run/smbd-gateway/reverse.sock
   umount -l /mnt/share
 }

@@ -12,7 +12,7 @@ size=200000000
 logged=0
 
 # ended_at ADDRESS    what the server says of the end of the last connection there, behind those that had ended before
-ended_at() { tail -n "+$((logged + 1))" "$OUT/serve.log" | grep "^client ended client=$1:" | tail -n 1; }
+ended_at() { tail -n "+$((logged + 1))" "$OUT/serve.log" | grep "INFO client ended client=$1:" | tail -n 1; }
 has_ended_at() { [ -n "$(ended_at "$1")" ]; }
 
 # data_of LINE WAY    the bytes of data on a connection in a direction (in, out), as the server has counted them

@@ -28,7 +28,7 @@ pub fn open(
     match Socket::open(path, mode, tell) {
         Ok(socket) => Ok(Some(socket)),
         Err(error) if path.as_os_str() == default => {
-            log.line("no status socket").with("path", path.display()).with("why", error).write();
+            log.warning("no status socket").with("path", path.display()).with("why", error).write();
             Ok(None)
         }
         Err(error) => Err(Trouble::other(&format!("no status socket at {}: {error}", path.display()))),

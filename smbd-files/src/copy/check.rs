@@ -16,6 +16,20 @@ use crate::Share;
 /// Bytes of a local file that are read at once.
 const STEP: usize = 1 << 20;
 
+/// [`check`], if it is asked for.
+pub(super) async fn compared(
+    share: &Share,
+    path: &str,
+    local: &Path,
+    options: Options,
+    watch: &dyn Watch,
+) -> Result<Option<u64>, Failure> {
+    match options.check {
+        true => check(share, path, local, options, watch).await.map(Some),
+        false => Ok(None),
+    }
+}
+
 /// Reads both files from their beginning to their end, and compares their sums (XXH3, 64 bits). Returns the sum.
 ///
 /// # Errors

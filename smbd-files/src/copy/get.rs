@@ -2,12 +2,15 @@
 
 use std::fs::Permissions;
 use std::io::{self, ErrorKind, SeekFrom};
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use tokio::fs::{self, OpenOptions};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use tokio::fs::{self, File, OpenOptions};
 use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 
+use super::check::compared;
 use super::failure::Failure;
 use super::partial::partial;
 use super::window::Window;
@@ -37,8 +40,14 @@ pub async fn get(
         target.take(size).await?;
     }
     let mut open = OpenOptions::new();
-    open.write(true).create(target.is_file()).truncate(!resumed);
+    open.write(true).create(target.is_file());
     let mut out = open.open(written).await.map_err(&of_written)?;
+    if target.is_file() {
+        alone(&out, written).await.map_err(&of_written)?;
+    }
+    if !resumed && target.is_file() {
+        out.set_len(0).await.map_err(&of_written)?;
+    }
     let resumed = if resumed { out.metadata().await.map_err(&of_written)?.len() } else { 0 };
     if resumed > size {
         return Err(Failure::Longer { there: written.display().to_string(), got: resumed, max: size });
@@ -53,8 +62,21 @@ pub async fn get(
     // It waits for what is written behind the scenes, and is told of its errors.
     out.flush().await.map_err(&of_written)?;
     file.close().await.map_err(&of)?;
+    let sum = compared(share, path, written, options, watch).await?;
     target.finish().await.map_err(&of_local)?;
-    Ok(Copied { size, resumed })
+    Ok(Copied { size, resumed, sum })
+}
+
+/// Makes sure that no other copy writes to a file of this name, until it is closed.
+async fn alone(file: &File, path: &Path) -> io::Result<()> {
+    let other = || io::Error::other("another copy of this name is under way");
+    // Some file systems have no such locks.
+    if flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        return Err(other());
+    }
+    // Another one may have ended, and given it the other name.
+    let (own, there) = (file.metadata().await?, fs::metadata(path).await.map_err(|_| other())?);
+    if (own.dev(), own.ino()) == (there.dev(), there.ino()) { Ok(()) } else { Err(other()) }
 }
 
 /// Where a copy goes.

@@ -31,11 +31,14 @@ pub struct Options {
     /// Whether what a copy that stopped has left is kept, and this one goes on behind it: what is under the [`partial`] name, else what is
     /// under the file's own, which gets the other name until the end.
     pub resume: bool,
+    /// Whether both files are compared, as [`check`] does it, before the copy gets its own name. One that differs stays under the
+    /// [`partial`] name.
+    pub check: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { pieces: 8, resume: false }
+        Self { pieces: 8, resume: false, check: false }
     }
 }
 
@@ -46,6 +49,8 @@ pub struct Copied {
     pub size: u64,
     /// How many of them were there before.
     pub resumed: u64,
+    /// The sum of both files (XXH3, 64 bits), if they were compared.
+    pub sum: Option<u64>,
 }
 
 /// Who is told how a copy goes on.

@@ -26,8 +26,29 @@ pub fn partial(name: &str) -> String {
 
 /// The path in a share of a file that is being copied.
 pub(super) fn remote(path: &str) -> String {
-    match path.trim_end_matches('/').rsplit_once('/') {
+    let path = path.trim_end_matches('/');
+    match path.rsplit_once('/') {
         Some((directory, name)) => format!("{directory}/{}", partial(name)),
         None => partial(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_too_long_for_the_suffix_is_cut_and_stays_one_of_its_own() {
+        let longest = "x".repeat(NAME_MAX - SUFFIX.len());
+        assert_eq!(partial(&longest), format!("{longest}{SUFFIX}"));
+        // 3 bytes each: no boundary is at 200.
+        for (name, kept) in [(format!("{longest}y"), 200), ("\u{20ac}".repeat(85), 198)] {
+            let cut = partial(&name);
+            assert!(cut.len() <= NAME_MAX && cut.ends_with(SUFFIX), "{cut}");
+            assert_eq!(cut.find('~'), Some(kept));
+            assert_ne!(cut, partial(&format!("{name}z")), "others with this beginning have other names");
+        }
+        assert_eq!(remote("f/"), partial("f"));
+        assert_eq!(remote(&format!("a/b/{longest}y/")), format!("a/b/{}", partial(&format!("{longest}y"))));
     }
 }

@@ -11,6 +11,7 @@ use smbd_smb2::wire::NtStatus;
 use tokio::fs::{File as LocalFile, OpenOptions};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
+use super::check::compared;
 use super::failure::Failure;
 use super::partial;
 use super::window::pieces;
@@ -18,7 +19,8 @@ use super::{Copied, OVERLAP, Options, Watch};
 use crate::{Error, File, Pending, Share};
 
 /// Copies a file of this host to a share, to its end, whatever length the host says it has. Until all is there it has its
-/// [`partial`](super::partial()) name; then it replaces a file of its own. Resumed, it goes back by [`OVERLAP`] bytes.
+/// [`partial`](super::partial()) name, under which nobody else can write to it; then it replaces a file of its own. Resumed, it goes back by
+/// [`OVERLAP`] bytes.
 ///
 /// # Errors
 /// [`Failure`]: also if it is no regular file. What was copied before stays, under the partial name.
@@ -37,7 +39,7 @@ pub async fn put(
     let of_partial = Failure::remote(&partial);
     let file = match options.resume {
         true => left(share, path, &partial, (there, size)).await?,
-        false => share.create(&partial).await.map_err(&of_partial)?,
+        false => share.write_alone(&partial, false).await.map_err(&of_partial)?,
     };
     let there = if options.resume { file.size() } else { 0 };
     if there > size {
@@ -70,8 +72,9 @@ pub async fn put(
         file.set_size(at).await.map_err(&of_partial)?;
     }
     file.close().await.map_err(&of_partial)?;
+    let sum = compared(share, &partial, local, options, watch).await?;
     finish(share, &partial, path).await.map_err(&of)?;
-    Ok(Copied { size: at, resumed: resumed.min(at) })
+    Ok(Copied { size: at, resumed: resumed.min(at), sum })
 }
 
 /// Opens a regular file. Whatever else it is does not hold it up.
@@ -120,7 +123,7 @@ async fn left(
         }
         share.rename(path, partial, false).await.map_err(Failure::remote(path))?;
     }
-    share.open_for_writing(partial).await.map_err(&of)
+    share.write_alone(partial, true).await.map_err(&of)
 }
 
 /// All is there: the file gets its own name.

@@ -85,8 +85,13 @@ fn basic(folder: &mut Folder, file: &FolderFile, change: &BasicChange) -> FileRe
 
 fn rename(folder: &mut Folder, file: &FolderFile, path: &SharePath, replace: bool) -> FileResult<()> {
     let node = folder.table.node(file.key)?;
-    let from = folder.table.opened(file.key, file.open)?.place.clone();
+    let opened = folder.table.opened(file.key, file.open)?;
+    let (from, from_path) = (opened.place.clone(), opened.path.clone());
     let Some(from) = from.filter(|_| node.pending.is_none()) else { return Err(NtStatus::ACCESS_DENIED) };
+    // Nothing that is open gets another path (MS-FSA 2.1.5.15.11).
+    if folder.table.is_open_beneath(&from_path) {
+        return Err(NtStatus::ACCESS_DENIED);
+    }
     // What has its name by now may be something else.
     if from.stat()?.is_none_or(|found| Key::of(&found) != file.key) {
         return Err(NtStatus::OBJECT_NAME_NOT_FOUND);
@@ -100,8 +105,8 @@ fn rename(folder: &mut Folder, file: &FolderFile, path: &SharePath, replace: boo
     let found =
         place(&folder.root, path, folder.options.case_sensitive)?.ok_or(NtStatus::INVALID_PARAMETER)?;
     let to = match found.stat()? {
-        // Its own name in other capitals, or nothing is there.
-        Some(there) if Key::of(&there) == file.key => exact,
+        // Its own name in other capitals, or nothing is there. Another link is another name, as of another file.
+        Some(there) if Key::of(&there) == file.key && found.is(&from) => exact,
         None => exact,
         Some(_) if !replace => return Err(NtStatus::OBJECT_NAME_COLLISION),
         Some(there) => {
@@ -115,8 +120,13 @@ fn rename(folder: &mut Folder, file: &FolderFile, path: &SharePath, replace: boo
     if to.is(&from) {
         return Ok(());
     }
+    // Nothing comes into a directory that somebody may delete.
+    if to.parent_key != file.key && folder.table.may_go(to.parent_key) {
+        return Err(NtStatus::SHARING_VIOLATION);
+    }
     move_to(&from, &to, replace)?;
-    folder.table.renamed(file.key, &from, &to);
+    let to_path = folder.path(path);
+    folder.table.renamed(file.key, (&from, &from_path), (&to, &to_path));
     Ok(())
 }
 

@@ -41,7 +41,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags, fstatvfs};
-use smbd_smb2::server::{Attributes, Change, Entry, FileResult, FileSystem, OpenParameters, Volume};
+use smbd_smb2::security::capital;
+use smbd_smb2::server::{
+    Attributes, Change, Entry, FileResult, FileSystem, OpenParameters, SharePath, Volume,
+};
 use smbd_smb2::wire::{CreateAction, CreateDisposition, LockElement, LockFlags, NtStatus};
 
 use self::attributes::{Kind, Times, attributes, kind};
@@ -112,6 +115,11 @@ impl Folder {
         looked_up: LookedUp,
     ) -> FileResult<Option<(FolderFile, CreateAction)>> {
         open::open_at(self, parameters, looked_up)
+    }
+
+    /// A path such that paths of the same names are equal.
+    fn path(&self, path: &SharePath) -> String {
+        if self.options.case_sensitive { path.as_str().to_owned() } else { capital(path.as_str()) }
     }
 
     /// Whether a name in other capitals may have been made after the look, so that this one must not be made.

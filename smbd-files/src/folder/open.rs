@@ -3,12 +3,12 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, Statx, ftruncate, mkdirat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, Statx, fchmod, ftruncate, mkdirat, unlinkat};
 use rustix::io::Errno;
 use smbd_smb2::server::{FileResult, OpenParameters, Use};
 use smbd_smb2::wire::{AccessMask, CreateAction, CreateDisposition, CreateOptions, FileAttributes, NtStatus};
 
-use super::attributes::{Kind, Times, is_read_only, kind};
+use super::attributes::{Kind, Times, is_read_only, kind, with_read_only};
 use super::beneath::{self, Key, Place, stat};
 use super::lookup::LookedUp;
 use super::table::Opened;
@@ -57,13 +57,14 @@ pub(super) fn open_at(
         return Ok(None);
     }
     let place = looked_up.place;
-    // What replaces writes, whatever it was opened for.
-    let access = if replaces { how.access | AccessMask::WRITE_DATA } else { how.access };
-    let usage = Use { access, share: how.share_access };
     let found = match &place {
         None => Some(stat(&folder.root)?),
         Some(place) => place.stat()?,
     };
+    let granted = if found.as_ref().is_some_and(is_read_only) { how.read_only_access } else { how.access };
+    // What replaces writes, whatever it was opened for.
+    let access = if replaces { granted | AccessMask::WRITE_DATA } else { granted };
+    let usage = Use { access, share: how.share_access };
     let looked = match (&found, &place) {
         (Some(found), _) => existing(folder, place.as_ref(), found, how, &usage)?,
         (None, Some(place)) => make(folder, place, how)?,
@@ -83,14 +84,10 @@ pub(super) fn open_at(
         }
     }
     let needs_place = delete_on_close || how.access.contains(AccessMask::DELETE);
-    let usage = Use { access: how.access, share: how.share_access };
-    let opened = Opened {
-        usage,
-        place: place.filter(|_| needs_place),
-        delete_on_close,
-        listing: None,
-        held: Times::default(),
-    };
+    let usage = Use { access: granted, share: how.share_access };
+    let place = place.filter(|_| needs_place);
+    let path = folder.path(&how.path);
+    let opened = Opened { usage, path, place, delete_on_close, listing: None, held: Times::default() };
     let open = folder.table.add(key, opened);
     Ok(Some((FolderFile { open, key, fd: Arc::new(fd) }, action)))
 }
@@ -127,7 +124,8 @@ fn existing(
         }
         Kind::Directory | Kind::File => {}
     }
-    if is_read_only(found) && (replaces || how.access.0 & WRITES != 0) {
+    // What replaces writes.
+    if is_read_only(found) && usage.access.0 & WRITES != 0 {
         return Err(NtStatus::ACCESS_DENIED);
     }
     folder.table.check(key, usage)?;
@@ -150,10 +148,22 @@ fn existing(
     if !replaces {
         return Ok(Look::Open(fd, Box::new(opened), CreateAction::OPENED));
     }
+    if makes_read_only(how)? {
+        fchmod(&fd, with_read_only(&opened, true)).map_err(status::of)?;
+    }
     ftruncate(&fd, 0).map_err(status::of)?;
     let superseded = how.disposition == CreateDisposition::SUPERSEDE;
     let action = if superseded { CreateAction::SUPERSEDED } else { CreateAction::OVERWRITTEN };
     Ok(Look::Open(fd, Box::new(opened), action))
+}
+
+/// Whether what gets its attributes by this is READONLY. Then it cannot go when it is closed.
+fn makes_read_only(how: &OpenParameters) -> FileResult<bool> {
+    let read_only = how.file_attributes.contains(FileAttributes::READONLY);
+    if read_only && how.options.contains(CreateOptions::DELETE_ON_CLOSE) {
+        return Err(NtStatus::CANNOT_DELETE);
+    }
+    Ok(read_only)
 }
 
 /// How a file is opened on the host.
@@ -185,10 +195,7 @@ fn make(folder: &Folder, place: &Place, how: &OpenParameters) -> FileResult<Look
     if folder.table.is_pending(place.parent_key) {
         return Err(NtStatus::DELETE_PENDING);
     }
-    let read_only = how.file_attributes.contains(FileAttributes::READONLY);
-    if read_only && how.options.contains(CreateOptions::DELETE_ON_CLOSE) {
-        return Err(NtStatus::CANNOT_DELETE);
-    }
+    let read_only = makes_read_only(how)?;
     let opened = if how.options.contains(CreateOptions::DIRECTORY_FILE) {
         mkdirat(&place.parent, place.name.as_os_str(), DIRECTORY_MODE)
             .and_then(|()| place.open(OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()))

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use smbd_smb2::security::capital;
 use smbd_smb2::server::{FileResult, Locks, Use};
-use smbd_smb2::wire::NtStatus;
+use smbd_smb2::wire::{AccessMask, NtStatus};
 
 use super::attributes::Times;
 use super::beneath::{Key, Place};
@@ -37,6 +37,8 @@ pub(super) struct Node {
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) usage: Use,
+    /// Its path, as [`Folder::path`](super::Folder::path) has it.
+    pub(super) path: String,
     /// Its name, for whoever may delete it or give it another.
     pub(super) place: Option<Place>,
     pub(super) delete_on_close: bool,
@@ -61,6 +63,18 @@ impl Table {
         } else {
             Err(NtStatus::SHARING_VIOLATION)
         }
+    }
+
+    /// Whether something is open that is beneath a directory of this path.
+    pub(super) fn is_open_beneath(&self, directory: &str) -> bool {
+        let is_beneath = |path: &str| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('\\'));
+        self.nodes.values().any(|node| node.opens.values().any(|open| is_beneath(&open.path)))
+    }
+
+    /// Whether somebody who has this open may delete it.
+    pub(super) fn may_go(&self, key: Key) -> bool {
+        let deletes = |open: &Opened| open.usage.access.contains(AccessMask::DELETE);
+        self.nodes.get(&key).is_some_and(|node| node.opens.values().any(deletes))
     }
 
     pub(super) fn is_open(&self, key: Key) -> bool {
@@ -133,10 +147,18 @@ impl Table {
         newer > self.made.len() || self.made.iter().rev().take(newer).any(is_it)
     }
 
-    /// A file has another name.
-    pub(super) fn renamed(&mut self, key: Key, from: &Place, to: &Place) {
+    /// A file has another name: its place, and its path.
+    pub(super) fn renamed(
+        &mut self,
+        key: Key,
+        (from, from_path): (&Place, &str),
+        (to, path): (&Place, &str),
+    ) {
         self.made(to);
         let Some(node) = self.nodes.get_mut(&key) else { return };
+        for open in node.opens.values_mut().filter(|open| open.path == from_path) {
+            path.clone_into(&mut open.path);
+        }
         let places = node.opens.values_mut().filter_map(|open| open.place.as_mut());
         for place in places.chain(node.pending.as_mut()) {
             if place.is(from) {

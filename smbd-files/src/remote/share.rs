@@ -21,6 +21,12 @@ const LOOKS: AccessMask = AccessMask(0x0010_0080);
 const DELETES: AccessMask = AccessMask(0x0011_0080);
 const LISTS: AccessMask = AccessMask(0x0012_0081);
 
+/// Who else may have what is opened: all, for all that they do, or only who reads it (2.2.13).
+const ALL: ShareAccess = ShareAccess(0x7);
+const READERS: ShareAccess = ShareAccess(0x1);
+/// FILE_RENAME_INFORMATION in C has two characters of the name in its last four bytes.
+const RENAME_LEN_MIN: usize = 24;
+
 /// The most entries of a directory that are taken.
 const ENTRIES_MAX: usize = 1 << 20;
 
@@ -80,7 +86,7 @@ impl Share {
     /// # Errors
     /// What the server says, [`Error::Path`], or [`Error::Ended`]. So it is with all calls.
     pub async fn open(&self, path: &str) -> Result<File, Error> {
-        self.file(path, READS, CreateDisposition::OPEN).await
+        self.file(path, READS, CreateDisposition::OPEN, ALL).await
     }
 
     /// Opens a file to write to it, and makes it if it is not there. What is in it stays.
@@ -88,7 +94,7 @@ impl Share {
     /// # Errors
     /// As [`Self::open`].
     pub async fn open_for_writing(&self, path: &str) -> Result<File, Error> {
-        self.file(path, WRITES, CreateDisposition::OPEN_IF).await
+        self.file(path, WRITES, CreateDisposition::OPEN_IF, ALL).await
     }
 
     /// Makes a file that is empty; one that is there loses its data.
@@ -96,11 +102,30 @@ impl Share {
     /// # Errors
     /// As [`Self::open`].
     pub async fn create(&self, path: &str) -> Result<File, Error> {
-        self.file(path, WRITES, CreateDisposition::OVERWRITE_IF).await
+        self.file(path, WRITES, CreateDisposition::OVERWRITE_IF, ALL).await
     }
 
-    async fn file(&self, path: &str, access: AccessMask, how: CreateDisposition) -> Result<File, Error> {
-        let opened = self.opened(path, access, how, CreateOptions::NON_DIRECTORY_FILE).await?;
+    /// Opens a file to write to it, or makes it, while nobody else may write to it, rename it or remove it. `keeps`: what is in it.
+    pub(crate) async fn write_alone(&self, path: &str, keeps: bool) -> Result<File, Error> {
+        let how = if keeps { CreateDisposition::OPEN_IF } else { CreateDisposition::OVERWRITE_IF };
+        let lost = self.connections().1;
+        match self.file(path, WRITES, how, READERS).await {
+            // A CREATE that went again, since its connection was lost, meets what the first one has opened: this session's own.
+            Err(Error::Status(NtStatus::SHARING_VIOLATION)) if self.connections().1 > lost => {
+                self.file(path, WRITES, how, ALL).await
+            }
+            other => other,
+        }
+    }
+
+    async fn file(
+        &self,
+        path: &str,
+        access: AccessMask,
+        how: CreateDisposition,
+        shared: ShareAccess,
+    ) -> Result<File, Error> {
+        let opened = self.open_as(path, access, how, CreateOptions::NON_DIRECTORY_FILE, shared).await?;
         Ok(File::new(self.handle.clone(), self.connected, opened))
     }
 
@@ -201,12 +226,7 @@ impl Share {
     /// # Errors
     /// As [`Self::open`].
     pub async fn rename(&self, path: &str, to: &str, replaces: bool) -> Result<(), Error> {
-        let name: Vec<u8> = remote_path(to)?.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        // FileRenameInformation (MS-FSCC 2.4.42.2): ReplaceIfExists, Reserved, RootDirectory, FileNameLength, FileName
-        let mut input = vec![u8::from(replaces)];
-        input.resize(16, 0);
-        input.extend_from_slice(&u32::try_from(name.len()).unwrap_or(u32::MAX).to_le_bytes());
-        input.extend_from_slice(&name);
+        let input = rename_information(&remote_path(to)?, replaces);
         let options = CreateOptions::OPEN_REPARSE_POINT;
         let opened = self.opened(path, DELETES, CreateDisposition::OPEN, options).await?;
         let renamed = self.set(opened, class::FILE_RENAME, input).await;
@@ -229,12 +249,22 @@ impl Share {
         disposition: CreateDisposition,
         options: CreateOptions,
     ) -> Result<Opened, Error> {
+        self.open_as(path, access, disposition, options, ALL).await
+    }
+
+    async fn open_as(
+        &self,
+        path: &str,
+        access: AccessMask,
+        disposition: CreateDisposition,
+        options: CreateOptions,
+        share_access: ShareAccess,
+    ) -> Result<Opened, Error> {
         let path = remote_path(path)?;
         let of = |reply| match reply {
             Reply::Opened(opened) => Some(opened),
             _ => None,
         };
-        let share_access = ShareAccess(0x7);
         let open = Open { path, access, share_access, disposition, options };
         self.ask(Request::Open(open), of, "CREATE").await
     }
@@ -267,4 +297,29 @@ fn remote_path(path: &str) -> Result<String, Error> {
         names.push(mapped::to_smb(name));
     }
     Ok(names.join("\\"))
+}
+
+/// FileRenameInformation (MS-FSCC 2.4.42.2): ReplaceIfExists, Reserved, RootDirectory, FileNameLength, FileName.
+fn rename_information(path: &str, replaces: bool) -> Vec<u8> {
+    let name: Vec<u8> = path.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let mut input = vec![u8::from(replaces)];
+    input.resize(16, 0);
+    input.extend_from_slice(&u32::try_from(name.len()).unwrap_or(u32::MAX).to_le_bytes());
+    input.extend_from_slice(&name);
+    // With a name of one character it is padded: servers want no less than the structure in C has.
+    input.resize(input.len().max(RENAME_LEN_MIN), 0);
+    input
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rename_is_never_shorter_than_its_structure_in_c() {
+        for (path, len) in [("b", 24), ("bc", 24), ("b\\c", 26)] {
+            let input = rename_information(path, true);
+            assert_eq!((input.len(), input[0], input[16]), (len, 1, 2 * path.len() as u8), "{path}");
+        }
+    }
 }

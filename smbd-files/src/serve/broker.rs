@@ -1,6 +1,6 @@
 //! Clients over SMB Direct, whose connections another process has (`smbd-broker`).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::task::{Context, Poll, ready};
 
@@ -11,6 +11,7 @@ use smbd_smb2::server::{OperationId, Transport};
 use tokio::time::Instant;
 
 use super::link::{Event, Link, Order};
+use super::queue::Queue;
 use super::stuck::{Watch, too_long};
 use crate::transport::Lost;
 
@@ -22,11 +23,8 @@ const CLOSE_WITHIN: u32 = 1000;
 /// A client whose connection a broker has.
 pub struct BrokerLink {
     connection: Connection,
-    outbox: VecDeque<Order>,
-    /// Bytes of memory of orders that the broker has not been given.
-    waiting: usize,
-    /// Slots that were taken for the first order.
-    areas: Option<Vec<Area>>,
+    /// Orders that the broker has not been given.
+    queue: Queue,
     /// Transfers by their tags.
     transfers: BTreeMap<u64, Transfer>,
     watch: Watch,
@@ -36,6 +34,7 @@ pub struct BrokerLink {
 struct Transfer {
     id: OperationId,
     direction: Direction,
+    /// When it was ordered: time in which it waited for slots counts.
     began: Instant,
 }
 
@@ -43,56 +42,45 @@ impl BrokerLink {
     /// Wraps a connection of an owner.
     #[must_use]
     pub const fn new(connection: Connection) -> Self {
-        Self {
-            connection,
-            outbox: VecDeque::new(),
-            waiting: 0,
-            areas: None,
-            transfers: BTreeMap::new(),
-            watch: Watch::new(),
-        }
+        Self { connection, queue: Queue::new(), transfers: BTreeMap::new(), watch: Watch::new() }
     }
 
     /// Gives the broker what waits; ready when it has been given everything.
     fn poll_orders(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
-        while let Some(order) = self.outbox.front() {
-            let held = order.held();
-            match order {
-                Order::Send { .. } if !self.connection.has_room() => return Poll::Pending,
-                Order::Fetch { .. } | Order::Deliver { .. } if !self.connection.has_transfer() => {
+        while let Some(order) = self.queue.first() {
+            let areas = if order.is_transfer() {
+                if !self.connection.has_transfer() {
                     return Poll::Pending;
                 }
-                Order::Send { .. } => {}
-                Order::Fetch { .. } | Order::Deliver { .. } => {
-                    if self.areas.is_none() {
-                        let areas = ready!(self.connection.slots().poll_take(cx, order.moved()));
-                        self.areas = Some(areas.map_err(Lost::because)?);
-                    }
-                }
-            }
-            let Some(order) = self.outbox.pop_front() else { break };
-            self.waiting = self.waiting.saturating_sub(held);
-            self.give(order).map_err(Lost::because)?;
+                ready!(self.connection.slots().poll_take(cx, order.moved())).map_err(Lost::because)?
+            } else if self.connection.has_room() {
+                Vec::new()
+            } else {
+                return Poll::Pending;
+            };
+            let Some((came, order)) = self.queue.pop() else { break };
+            self.give(came, order, areas).map_err(Lost::because)?;
         }
         self.connection.poll_flush(cx).map_err(Lost::because)
     }
 
-    fn give(&mut self, order: Order) -> Result<(), String> {
+    /// Gives the broker an order, with slots for the data of a transfer.
+    fn give(&mut self, came: Instant, order: Order, areas: Vec<Area>) -> Result<(), String> {
         let (id, direction, buffers) = match order {
             Order::Send { message, invalidate } => {
                 return self.connection.send(message.bytes(), invalidate).map_err(|error| error.to_string());
             }
             Order::Fetch { id, buffers, .. } => (id, Direction::Read, buffers),
             Order::Deliver { id, data, buffers } => {
-                let areas = self.areas.as_deref().unwrap_or_default();
-                self.connection.slots().fill(areas, &data).map_err(|error| error.to_string())?;
+                let slots = self.connection.slots();
+                let filled = slots.fill(&areas, &data).inspect_err(|_| slots.give(&areas));
+                filled.map_err(|error| error.to_string())?;
                 (id, Direction::Write, buffers)
             }
         };
-        let areas = self.areas.take().unwrap_or_default();
         let transfer = smbd_broker::wire::Transfer { direction, offset: 0, remote: buffers, areas };
         let tag = self.connection.start_or_give(transfer).map_err(|error| error.to_string())?;
-        self.transfers.insert(tag, Transfer { id, direction, began: Instant::now() });
+        self.transfers.insert(tag, Transfer { id, direction, began: came });
         Ok(())
     }
 
@@ -119,8 +107,7 @@ impl Link for BrokerLink {
     }
 
     fn order(&mut self, order: Order) {
-        self.waiting = self.waiting.saturating_add(order.held());
-        self.outbox.push_back(order);
+        self.queue.push(order);
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>, wants_messages: bool) -> Poll<Result<Event, Lost>> {
@@ -128,9 +115,10 @@ impl Link for BrokerLink {
             if let Poll::Ready(Err(lost)) = self.poll_orders(cx) {
                 return Poll::Ready(Err(lost));
             }
-            let wants_messages = wants_messages && self.waiting <= WAITING_MAX;
+            let wants_messages = wants_messages && self.queue.held() <= WAITING_MAX;
             // A client that goes on sending messages cannot keep this from being looked at.
-            let oldest = self.transfers.values().map(|transfer| transfer.began).min();
+            let under_way = self.transfers.values().map(|transfer| transfer.began);
+            let oldest = under_way.chain(self.queue.oldest_transfer()).min();
             if self.watch.poll(oldest, cx).is_ready() {
                 return Poll::Ready(Err(too_long()));
             }
@@ -155,8 +143,7 @@ impl Link for BrokerLink {
     }
 
     fn is_transferring(&self) -> bool {
-        let is_transfer = |order: &Order| !matches!(order, Order::Send { .. });
-        !self.transfers.is_empty() || self.outbox.iter().any(is_transfer)
+        !self.transfers.is_empty() || self.queue.oldest_transfer().is_some()
     }
 
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {

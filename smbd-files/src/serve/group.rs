@@ -365,8 +365,7 @@ impl Group {
             Event::PastRequest(request) => self.client.past_request(now, on, &request),
             Event::PastResponse(response) => self.client.past_response(now, on, &response),
             Event::Fetched(id, data) => {
-                let is_success = data.is_some();
-                let data = data.unwrap_or_default();
+                let (is_success, data) = (data.is_some(), data.unwrap_or_default());
                 add(&mut member.counts.rdma_in, data.len());
                 self.data.insert(id, data);
                 // It was asked for.

@@ -20,8 +20,8 @@ use crate::folder::Folder;
 /// refused.
 pub(super) const JOINING_MAX: usize = 64;
 
-/// What a client's task is told of its operations. Each operation is told at most twice, so their number, which is that of the client's
-/// credits, is the limit of what waits.
+/// What a client's task is told of its operations. Each operation is told at most twice. There are at most as many operations as credits of
+/// the client's connections, and requests that wait (`Params::waiting_max`): twice that is the limit of what waits here.
 #[derive(Debug)]
 pub(super) enum Told {
     /// An operation has ended. With the data that it has read for RDMA.

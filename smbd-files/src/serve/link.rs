@@ -66,6 +66,11 @@ impl Order {
         held.saturating_add(BESIDES)
     }
 
+    /// Whether it moves data by RDMA.
+    pub(super) const fn is_transfer(&self) -> bool {
+        !matches!(self, Self::Send { .. })
+    }
+
     /// Bytes that it moves by RDMA.
     pub(super) const fn moved(&self) -> u64 {
         match self {

@@ -17,6 +17,7 @@ mod host;
 mod known;
 mod link;
 mod member;
+mod queue;
 #[cfg(feature = "verbs")]
 mod rdma;
 mod registry;

@@ -1,6 +1,5 @@
 //! Clients over SMB Direct.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -18,6 +17,7 @@ use smbd_verbs::tokio::{AsyncEnd, Connection, Failure, Receiver, Sender};
 use tokio::time::Instant;
 
 use super::link::{Event, Link, Order};
+use super::queue::Queue;
 use super::stuck::{Watch, too_long};
 use crate::transport::Lost;
 
@@ -38,15 +38,22 @@ pub struct RdmaLink {
     send_max: u32,
     sender: Sender,
     receiver: Receiver,
-    outbox: VecDeque<Order>,
-    /// Bytes of memory of orders that the connection has not taken.
-    waiting: usize,
+    /// Orders that wait for the connection.
+    queue: Queue,
     /// The order that the connection is about to take.
-    queueing: Option<(usize, Boxed<Result<Queued, Lost>>)>,
+    queueing: Option<Queueing>,
     transfers: Vec<Transfer>,
     watch: Watch,
     idle: Vec<Buffer>,
     closing: Option<Boxed<()>>,
+}
+
+struct Queueing {
+    /// Bytes of memory of the order.
+    held: usize,
+    /// When it was ordered, if it is a transfer.
+    began: Option<Instant>,
+    queued: Boxed<Result<Queued, Lost>>,
 }
 
 enum Queued {
@@ -59,6 +66,7 @@ struct Transfer {
     buffer: Buffer,
     len: u32,
     is_fetch: bool,
+    /// When it was ordered: time in which it waited for others counts.
     began: Instant,
     running: Operation<AsyncEnd>,
 }
@@ -73,8 +81,7 @@ impl RdmaLink {
             send_max,
             sender,
             receiver,
-            outbox: VecDeque::new(),
-            waiting: 0,
+            queue: Queue::new(),
             queueing: None,
             transfers: Vec::new(),
             watch: Watch::default(),
@@ -98,27 +105,27 @@ impl RdmaLink {
     /// Gives the connection what waits; ready when it has taken everything.
     fn poll_orders(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
         loop {
-            if let Some((held, queueing)) = &mut self.queueing {
-                let queued = ready!(queueing.as_mut().poll(cx));
-                self.waiting = self.waiting.saturating_sub(*held);
+            if let Some(queueing) = &mut self.queueing {
+                let queued = ready!(queueing.queued.as_mut().poll(cx));
                 self.queueing = None;
                 match queued? {
                     Queued::Message => {}
                     Queued::Transfer(transfer) => self.transfers.push(transfer),
                 }
             }
-            let is_transfer = !matches!(self.outbox.front(), Some(Order::Send { .. }) | None);
+            let is_transfer = self.queue.first().is_some_and(Order::is_transfer);
             if is_transfer && self.transfers.len() >= usize::from(TRANSFERS_MAX) {
                 return Poll::Pending;
             }
-            let Some(order) = self.outbox.pop_front() else { return Poll::Ready(Ok(())) };
-            let held = order.held();
-            let queueing = self.queue(order);
-            self.queueing = Some((held, queueing));
+            let Some((began, order)) = self.queue.pop() else { return Poll::Ready(Ok(())) };
+            let (held, is_transfer) = (order.held(), order.is_transfer());
+            let queued = self.take(began, order);
+            self.queueing = Some(Queueing { held, began: Some(began).filter(|_| is_transfer), queued });
         }
     }
 
-    fn queue(&mut self, order: Order) -> Boxed<Result<Queued, Lost>> {
+    /// Has the connection take an order, which came at `began`.
+    fn take(&mut self, began: Instant, order: Order) -> Boxed<Result<Queued, Lost>> {
         let sender = self.sender.clone();
         match order {
             Order::Send { message, invalidate } => {
@@ -139,14 +146,7 @@ impl RdmaLink {
                 Box::pin(async move {
                     let buffer = buffer?;
                     let running = sender.start_rdma_read(&buffer, &remote, 0, len).await.map_err(why)?;
-                    Ok(Queued::Transfer(Transfer {
-                        id,
-                        buffer,
-                        len,
-                        is_fetch: true,
-                        began: Instant::now(),
-                        running,
-                    }))
+                    Ok(Queued::Transfer(Transfer { id, buffer, len, is_fetch: true, began, running }))
                 })
             }
             Order::Deliver { id, data, buffers } => {
@@ -159,14 +159,7 @@ impl RdmaLink {
                 Box::pin(async move {
                     let buffer = buffer?;
                     let running = sender.start_rdma_write(&buffer, &remote, 0, len).await.map_err(why)?;
-                    Ok(Queued::Transfer(Transfer {
-                        id,
-                        buffer,
-                        len,
-                        is_fetch: false,
-                        began: Instant::now(),
-                        running,
-                    }))
+                    Ok(Queued::Transfer(Transfer { id, buffer, len, is_fetch: false, began, running }))
                 })
             }
         }
@@ -219,8 +212,7 @@ impl Link for RdmaLink {
     }
 
     fn order(&mut self, order: Order) {
-        self.waiting = self.waiting.saturating_add(order.held());
-        self.outbox.push_back(order);
+        self.queue.push(order);
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>, wants_messages: bool) -> Poll<Result<Event, Lost>> {
@@ -230,11 +222,14 @@ impl Link for RdmaLink {
         if let Poll::Ready(event) = self.poll_transfers(cx) {
             return Poll::Ready(Ok(event));
         }
-        let oldest = self.transfers.iter().map(|transfer| transfer.began).min();
+        let waiting = self.queueing.as_ref().and_then(|queueing| queueing.began);
+        let under_way = self.transfers.iter().map(|transfer| transfer.began);
+        let oldest = under_way.chain(waiting).chain(self.queue.oldest_transfer()).min();
         if self.watch.poll(oldest, cx).is_ready() {
             return Poll::Ready(Err(too_long()));
         }
-        if !wants_messages || self.waiting > WAITING_MAX {
+        let queueing = self.queueing.as_ref().map_or(0, |queueing| queueing.held);
+        if !wants_messages || self.queue.held().saturating_add(queueing) > WAITING_MAX {
             return Poll::Pending;
         }
         // The task stays registered when this future is dropped, and nothing is lost with it.
@@ -243,8 +238,7 @@ impl Link for RdmaLink {
     }
 
     fn is_transferring(&self) -> bool {
-        let is_transfer = |order: &Order| !matches!(order, Order::Send { .. });
-        !self.transfers.is_empty() || self.queueing.is_some() || self.outbox.iter().any(is_transfer)
+        !self.transfers.is_empty() || self.queueing.is_some() || self.queue.oldest_transfer().is_some()
     }
 
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {

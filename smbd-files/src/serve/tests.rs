@@ -142,6 +142,7 @@ impl Two {
                 share: 0,
                 path: SharePath::parse(Text::from("f")).unwrap(),
                 access: AccessMask(0x001F_01FF),
+                read_only_access: AccessMask(0x001F_01FF),
                 share_access: ShareAccess(7),
                 disposition: CreateDisposition::OPEN_IF,
                 options: CreateOptions::NONE,

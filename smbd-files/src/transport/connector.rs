@@ -97,3 +97,15 @@ impl Memory for Buffer {
         Self::read(self, offset, out).map_err(|_| MemoryError::outside(offset, len))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_does_not_negotiate_is_waited_for_as_long_as_is_asked_for() {
+        let within = Duration::from_secs(3);
+        let connector = Connector::new(8, within).expect("numbers in range");
+        assert_eq!(connector.config.active_negotiation_timeout, within);
+    }
+}

@@ -55,6 +55,7 @@ fn look(shared: &Shared, at: usize, file: &File, is_done: bool) -> Result<(), Br
         share: file.tree % shares,
         path,
         access: AccessMask(0x0012_0089),
+        read_only_access: AccessMask(0x0012_0089),
         share_access: ShareAccess(7),
         disposition: CreateDisposition::OPEN,
         options: CreateOptions(0),

@@ -306,6 +306,31 @@ pub async fn sent(end: &mut UnixPackets) -> Option<Vec<u8>> {
     }
 }
 
+/// The tag of an owner's next transfer. None is lost if this is dropped.
+pub async fn transfer(end: &mut UnixPackets) -> u64 {
+    let mut packet = PacketBuffer::new();
+    poll_fn(|cx| end.poll_receive(cx, &mut packet)).await.unwrap();
+    let message = Messages::of(packet.bytes()).next().unwrap().unwrap();
+    match Command::parse(&message).unwrap() {
+        Command::Rdma { tag, .. } => tag,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Has a transfer end.
+pub async fn has_moved(end: &mut UnixPackets, tag: u64) {
+    tell(end, &[Event::RdmaDone { tag, is_success: true }]).await;
+}
+
+/// Ends a connection when its owner says so, whatever was under way.
+pub async fn ends_when_told(end: &mut UnixPackets) {
+    let mut packet = PacketBuffer::new();
+    poll_fn(|cx| end.poll_receive(cx, &mut packet)).await.unwrap();
+    let message = Messages::of(packet.bytes()).next().unwrap().unwrap();
+    assert!(matches!(Command::parse(&message).unwrap(), Command::Disconnect { .. }));
+    tell(end, &[Event::Lost { why: "as ordered".into() }]).await;
+}
+
 /// Tells an owner of what another one has had.
 pub async fn has_been(end: &mut UnixPackets, past: &[(Age, Vec<u8>)]) {
     for (age, bytes) in past {

@@ -12,7 +12,7 @@ use super::server::{Host, PASSWORD, content, folder, login, settings};
 
 /// By how much a copy to a server goes back.
 const BACK: u64 = 32 << 20;
-const RESUME: Options = Options { pieces: 4, resume: true };
+const RESUME: Options = Options { pieces: 4, resume: true, check: false };
 
 /// Over RDMA.
 async fn rdma(host: &Host) -> Share {
@@ -52,8 +52,8 @@ async fn files_of_all_sizes_come_back_as_they_went() {
             fs::write(&from, content(size)).unwrap();
             let told = Told::default();
             let put = copy::put(&from, &share, "f", Options::default(), &told).await.unwrap();
-            assert_eq!(put, Copied { size: size as u64, resumed: 0 });
-            copy::get(&share, "f", &to, Options { pieces: 3, resume: false }, &told).await.unwrap();
+            assert_eq!(put, Copied { size: size as u64, resumed: 0, sum: None });
+            copy::get(&share, "f", &to, Options { pieces: 3, ..Options::default() }, &told).await.unwrap();
             assert!(fs::read(&to).unwrap() == content(size), "{size} bytes");
             let sum = copy::check(&share, "f", &to, Options::default(), &told).await.unwrap();
             assert_eq!(sum, twox_hash::XxHash3_64::oneshot(&content(size)));
@@ -75,7 +75,7 @@ async fn a_copy_from_a_server_is_resumed_where_it_ended() {
     fs::write(&to, content(3_210_000)).unwrap();
     let told = Told::default();
     let got = copy::get(&share, "f", &to, RESUME, &told).await.unwrap();
-    assert_eq!(got, Copied { size: 5_000_000, resumed: 3_210_000 });
+    assert_eq!(got, Copied { size: 5_000_000, resumed: 3_210_000, sum: None });
     assert_eq!(*told.1.lock().unwrap(), 1_790_000);
     assert!(fs::read(&to).unwrap() == content(5_000_000));
     // All is there: nothing moves.
@@ -98,25 +98,28 @@ async fn a_copy_to_a_server_goes_back_by_what_may_be_missing() {
     file.write_at(there - 1, content(there as usize).split_off(there as usize - 1).into()).await.unwrap();
     file.close().await.unwrap();
     let put = copy::put(&from, &share, "f", RESUME, &()).await.unwrap();
-    assert_eq!(put, Copied { size, resumed: 1_000_000 });
+    assert_eq!(put, Copied { size, resumed: 1_000_000, sum: None });
     copy::check(&share, "f", &from, Options::default(), &()).await.unwrap();
 }
 
-/// Cuts the file at the server when the copy begins.
-struct Cuts(Share);
+/// Does something else when a copy begins, or when the files begin to be compared.
+struct Meanwhile<B, C>(B, C);
 
-impl Watch for Cuts {
+impl<B: Fn() + Sync, C: Fn() + Sync> Watch for Meanwhile<B, C> {
     fn begins(&self, _: u64, _: u64) {
-        let cut = async {
-            let file = self.0.open_for_writing("f").await.unwrap();
-            file.set_size(1_500_000).await.unwrap();
-        };
-        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(cut));
+        self.0();
     }
 
     fn moved(&self, _: u64) {}
 
-    fn checks(&self, _: u64) {}
+    fn checks(&self, _: u64) {
+        self.1();
+    }
+}
+
+/// Waits in a function that is not async.
+fn at_once<T>(call: impl Future<Output = T>) -> T {
+    tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(call))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,7 +130,13 @@ async fn a_file_that_becomes_shorter_while_it_is_read_is_no_whole_copy() {
     let (from, to) = (folder.join("from"), folder.join("to"));
     fs::write(&from, content(4_000_000)).unwrap();
     copy::put(&from, &share, "f", Options::default(), &()).await.unwrap();
-    let said = copy::get(&share, "f", &to, RESUME, &Cuts(share.clone())).await.unwrap_err().to_string();
+    let cut = || {
+        at_once(async {
+            let file = share.open_for_writing("f").await.unwrap();
+            file.set_size(1_500_000).await.unwrap();
+        });
+    };
+    let said = copy::get(&share, "f", &to, RESUME, &Meanwhile(cut, || {})).await.unwrap_err().to_string();
     assert_eq!(said, "f: it ends at 1500000, and had 4000000 bytes when it was opened");
 }
 
@@ -228,6 +237,92 @@ async fn what_is_no_regular_file_is_not_put_and_one_whose_size_lies_is_put_to_it
     assert_eq!(copied.size, share.stat("f").await.unwrap().size);
     let said = copy::get(&share, "f", &pipe, Options::default(), &()).await.unwrap_err().to_string();
     assert!(said.contains("it is a socket or a pipe"), "{said}");
+}
+
+#[tokio::test]
+async fn a_file_that_grows_or_shrinks_while_it_is_put_is_copied_to_its_end() {
+    let folder = folder("grows");
+    let host = Host::new(|_| {});
+    let share = tcp(&host).await;
+    let from = folder.join("from");
+    for (options, end) in [
+        (Options::default(), 5_000_000),
+        (Options::default(), 1_000_001),
+        (Options::default(), 0),
+        // More of it is at the server than there is in the end.
+        (RESUME, 5_000_000),
+        (RESUME, 1_000_001),
+    ] {
+        fs::write(&from, content(3_000_000)).unwrap();
+        if options.resume {
+            let file = share.create(&copy::partial("f")).await.unwrap();
+            file.write_at(0, content(3_000_000).into()).await.unwrap();
+            file.close().await.unwrap();
+        }
+        let change = || fs::write(&from, content(end)).unwrap();
+        let put = copy::put(&from, &share, "f", options, &Meanwhile(change, || {})).await.unwrap();
+        assert_eq!(put, Copied { size: end as u64, resumed: 0, sum: None });
+        assert_eq!(share.stat("f").await.unwrap().size, end as u64);
+        copy::check(&share, "f", &from, options, &()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_differs_does_not_get_its_own_name() {
+    const CHECK: Options = Options { pieces: 4, resume: false, check: true };
+    let folder = folder("differs-named");
+    let host = Host::new(|_| {});
+    let share = tcp(&host).await;
+    let (from, to) = (folder.join("from"), folder.join("to"));
+    fs::write(&from, content(100_000)).unwrap();
+    let sum = Some(twox_hash::XxHash3_64::oneshot(&content(100_000)));
+    let put = copy::put(&from, &share, "f", CHECK, &()).await.unwrap();
+    assert_eq!(put, Copied { size: 100_000, resumed: 0, sum });
+    // Somebody writes to it before it is compared.
+    fs::write(&from, content(200_000)).unwrap();
+    let spoil = || {
+        at_once(async {
+            let file = share.open_for_writing(&copy::partial("f")).await.unwrap();
+            file.write_at(7, b"other"[..].into()).await.unwrap();
+        });
+    };
+    let failure = copy::put(&from, &share, "f", CHECK, &Meanwhile(|| {}, spoil)).await.unwrap_err();
+    assert!(matches!(failure, Failure::Differs { .. }), "{failure}");
+    assert_eq!(share.stat("f").await.unwrap().size, 100_000, "what had the name has it");
+    assert_eq!(share.stat(&copy::partial("f")).await.unwrap().size, 200_000);
+    // The other way.
+    fs::write(&to, b"old").unwrap();
+    let spoil = || fs::write(folder.join(copy::partial("to")), b"other").unwrap();
+    let failure = copy::get(&share, "f", &to, CHECK, &Meanwhile(|| {}, spoil)).await.unwrap_err();
+    assert!(matches!(failure, Failure::Differs { .. }), "{failure}");
+    assert_eq!(fs::read(&to).unwrap(), b"old");
+    assert_eq!(copy::get(&share, "f", &to, CHECK, &()).await.unwrap().sum, sum);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_copies_to_one_name_at_once_do_not_become_one() {
+    let folder = folder("at-once");
+    let host = Host::new(|_| {});
+    let share = tcp(&host).await;
+    let [from, other, to] = ["from", "other", "to"].map(|name| folder.join(name));
+    fs::write(&from, content(3_000_000)).unwrap();
+    fs::write(&other, [7; 1_000_000]).unwrap();
+    copy::put(&other, &share, "other", Options::default(), &()).await.unwrap();
+    for options in [Options::default(), RESUME] {
+        let second = || {
+            let failure = at_once(copy::put(&other, &share, "f", options, &())).unwrap_err().to_string();
+            assert!(failure.ends_with("STATUS_SHARING_VIOLATION (somebody else has it open)"), "{failure}");
+        };
+        copy::put(&from, &share, "f", options, &Meanwhile(second, || {})).await.unwrap();
+        copy::check(&share, "f", &from, options, &()).await.unwrap();
+        let second = || {
+            let failure = at_once(copy::get(&share, "other", &to, options, &())).unwrap_err().to_string();
+            assert!(failure.ends_with("another copy of this name is under way"), "{failure}");
+        };
+        let _ = fs::remove_file(&to);
+        copy::get(&share, "f", &to, options, &Meanwhile(second, || {})).await.unwrap();
+        assert!(fs::read(&to).unwrap() == content(3_000_000));
+    }
 }
 
 #[tokio::test]

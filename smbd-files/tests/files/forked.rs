@@ -112,7 +112,7 @@ impl Forking {
     fn ended(&mut self) -> (Option<i32>, Vec<String>) {
         let mut said = String::new();
         self.program.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-        (self.program.wait().unwrap().code(), said.lines().map(str::to_owned).collect())
+        (self.program.wait().unwrap().code(), said.lines().map(super::server::said).collect())
     }
 }
 

@@ -19,4 +19,5 @@ mod server;
 mod share;
 mod silent;
 mod small;
+mod stuck;
 mod transforms;

@@ -3,11 +3,14 @@
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, duplex, sink, split};
 use tokio::net::TcpListener;
-use tokio::task::spawn_blocking;
+use tokio::sync::oneshot;
+use tokio::task::{spawn_blocking, yield_now};
 
 use super::server::{Host, PASSWORD, content, folder};
 
@@ -195,17 +198,66 @@ fn ctrl_c_ends_the_program_while_a_server_says_nothing() {
     let url = format!("smb://u@{}/s/f", listener.local_addr().unwrap());
     let out = folder("interrupted").join("out");
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-cp"));
-    command.args(["get", &url, path(&out)]).env("SMBD_PASSWORD", "x").stderr(std::process::Stdio::piped());
+    command.args(["get", &url, path(&out)]).env("SMBD_PASSWORD", "x").stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     let (mut stream, _) = listener.accept().unwrap();
     // NEGOTIATE has come, and nothing answers it.
     stream.read_exact(&mut [0; 8]).unwrap();
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
     assert_eq!(ended.stderr, b"smbd-cp: stopped; --resume goes on where it stopped\n");
     assert!(!out.exists());
+}
+
+/// A server at a port that gets so many bytes of a connection. The rest is lost, and it is said when that begins.
+async fn listen_to(bytes: u64, host: &Host) -> (String, oneshot::Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("smb://tester@{}/data", listener.local_addr().unwrap());
+    let (host, (tell, told)) = (host.clone(), oneshot::channel());
+    tokio::spawn(async move {
+        let (mut from_client, mut to_client) = listener.accept().await.unwrap().0.into_split();
+        let (here, there) = duplex(1 << 16);
+        let (mut from_server, mut to_server) = split(here);
+        tokio::spawn(host.serve(there, u64::MAX));
+        tokio::spawn(async move { copy(&mut from_server, &mut to_client).await });
+        copy(&mut (&mut from_client).take(bytes), &mut to_server).await.unwrap();
+        tell.send(()).unwrap();
+        let _ = copy(&mut from_client, &mut sink()).await;
+        to_server.shutdown().await.unwrap();
+    });
+    (url, told)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_in_the_middle_of_a_copy_leaves_what_resume_goes_on_with() {
+    let folder = folder("signal");
+    let host = Host::new(|_| {});
+    let url = listen(&host).await;
+    let file = folder.join("f");
+    fs::write(&file, content(3_000_000)).unwrap();
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let (halting, halted) = listen_to(1_500_000, &host).await;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-cp"));
+        command.args(["put", path(&file), &format!("{halting}/f")]).env("SMBD_PASSWORD", PASSWORD);
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        halted.await.unwrap();
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let ended = spawn_blocking(|| child.wait_with_output().unwrap()).await.unwrap();
+        assert_eq!(ended.status.code(), Some(code));
+        assert_eq!(ended.stderr, b"smbd-cp: stopped; --resume goes on where it stopped\n");
+        // The server sees the end of the connection.
+        while host.files().open_count() > 0 {
+            yield_now().await;
+        }
+        let ls = cp(&["ls", &url]).await.out;
+        assert!(ls.ends_with(" f.smbd-partial\n") && ls.lines().count() == 1, "{ls}");
+        let put = cp(&["put", path(&file), &format!("{url}/f"), "--resume", "--check"]).await;
+        assert_eq!((put.code, put.err.as_str()), (Some(0), ""));
+        let ls = cp(&["ls", &url]).await.out;
+        assert!(ls.ends_with(" f\n") && ls.lines().count() == 1, "{ls}");
+        assert_eq!(cp(&["rm", &format!("{url}/f")]).await.code, Some(0));
+    }
 }
 
 #[test]

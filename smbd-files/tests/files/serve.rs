@@ -12,7 +12,7 @@ use smbd_smb2::wire::{
     Dialect, Guid, Header, List, NegotiateRequest, NegotiateResponse, SecurityMode, write_element,
 };
 
-use super::server::{content, folder};
+use super::server::{content, folder, said};
 
 const PASSWORD: &str = "correct horse";
 
@@ -40,7 +40,10 @@ impl Serve {
     fn start(arguments: &[&str]) -> Self {
         let mut child =
             command(arguments).args(["--listen", "tcp:127.0.0.1:0"]).stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut lines = BufReader::new(child.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok)
+            .map(|line| said(&line));
         let first = lines.next().unwrap();
         let port = first.strip_prefix("listening address=127.0.0.1:").and_then(|rest| rest.split(' ').next());
         let port = port.unwrap_or_else(|| panic!("{first}")).to_owned();
@@ -119,7 +122,7 @@ fn files_go_there_and_back_and_each_client_is_told_in_the_log() {
     assert!(ended.iter().all(|line| {
         line.contains(" user=tester dialect=3.1.1 ") && line.ends_with(r#" why="the client has left""#)
     }));
-    assert!(ended[1].contains(" signed=AES-GMAC encrypted=no "), "{}", ended[1]);
+    assert!(ended[1].contains(" signed=AES-CMAC encrypted=no "), "{}", ended[1]);
     assert!(ended[2].contains(" signed=no encrypted=AES-128-GCM "), "{}", ended[2]);
     assert_eq!(lines.last().unwrap(), "ended");
 }
@@ -196,6 +199,65 @@ fn what_cannot_be_served_is_told_with_its_cure() {
         let err = String::from_utf8(stderr).unwrap();
         assert_eq!((status.code(), err.contains(said)), (Some(code), true), "{arguments:?}: {err}");
     }
+}
+
+#[test]
+fn check_looks_at_what_would_be_served_and_serves_nothing() {
+    let folder = folder("serve-check");
+    let none = folder.join("none");
+    let good = users(&folder, 0o600);
+    // A server that runs has the port.
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = format!("tcp:{}", other.local_addr().unwrap());
+    let sound = [text(&folder), "--users", &good, "--listen", &at, "--check"];
+    let Output { status, stdout, stderr } = command(&sound).output().unwrap();
+    let said = [stdout, stderr].map(|said| String::from_utf8(said).unwrap());
+    assert_eq!(said, ["smbd-serve: options and configuration are valid\n".to_owned(), String::new()]);
+    assert_eq!(status.code(), Some(0));
+    let wrong_users = format!("--users {}: ", text(&none));
+    let wrong_folder = format!("DIR {}: ", text(&none));
+    for (arguments, said) in [
+        (vec![text(&folder), "--users", text(&none), "--listen", &at], wrong_users.as_str()),
+        (vec![text(&none), "--users", &good, "--listen", &at], &wrong_folder),
+        (
+            vec![text(&folder), "--users", &good, "--listen", "tcp:192.0.2.1:445"],
+            "--listen tcp:192.0.2.1:445: ",
+        ),
+        (
+            vec![text(&folder), "--users", &good, "--listen", "rdma:192.0.2.1:445"],
+            "--listen rdma:192.0.2.1:445: ",
+        ),
+        (vec![text(&folder), "--users", &good, "--listen", &at, "--share", "IPC$"], "IPC$"),
+        (vec![text(&folder), "--users", &good, "--listen", &at, "--memory", "24"], "--memory: "),
+    ] {
+        let Output { status, stdout, stderr } = command(&arguments).arg("--check").output().unwrap();
+        let err = String::from_utf8(stderr).unwrap();
+        assert_eq!((status.code(), err.contains(said)), (Some(2), true), "{arguments:?}: {err}");
+        assert!(stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn help_that_cannot_be_printed_is_no_success() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let Output { status, stderr, .. } = command(&["--help"]).stdout(full).output().unwrap();
+    let err = String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(2), "{err}");
+    assert!(err.contains("standard output: No space left on device"), "{err}");
+}
+
+#[test]
+fn each_line_of_json_has_a_time_and_a_level() {
+    let folder = folder("serve-json");
+    let arguments = ["--users", &users(&folder, 0o600), "--listen", "tcp:127.0.0.1:0", "--log", "json"];
+    let mut child = command(&[text(&folder)]).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&line["level"], &line["what"]), (&"INFO".into(), &"listening".into()));
+    assert!(line["timestamp"].as_str().unwrap().ends_with('Z'));
 }
 
 #[test]

@@ -119,3 +119,11 @@ pub fn folder(test: &str) -> std::path::PathBuf {
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
+
+/// A line of a log without its time, whose level is one of these.
+pub fn said(line: &str) -> String {
+    let (time, rest) = line.split_at(27);
+    assert!(time.ends_with('Z') && time.contains('T'), "{line}");
+    let level = ["  INFO ", "  WARN "].iter().find_map(|level| rest.strip_prefix(level));
+    level.unwrap_or_else(|| panic!("{line}")).to_owned()
+}

@@ -4,13 +4,13 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::secret::{Key, SECRET_MAX, padded};
+use super::secret::{Key, SECRET_MAX};
 
 /// A key of `N` bytes, at most 32: one round of the counter. `label` ends with its null character, and `key` is at most
 /// [`SECRET_MAX`] bytes.
 pub(super) fn derive<const N: usize>(key: &[u8], label: &[u8], context: &[u8]) -> Key<N> {
     const { assert!(N <= 32) };
-    let mut mac = Hmac::<Sha256>::new((&*padded::<SECRET_MAX>(key)).into());
+    let mut mac = Hmac::<Sha256>::new(Key::<SECRET_MAX>::padded(key).bytes().into());
     // `r` is 32: so long is the counter, whose first value is 1; and so is the length of the result in bits.
     mac.update(&1_u32.to_be_bytes());
     mac.update(label);
@@ -18,7 +18,7 @@ pub(super) fn derive<const N: usize>(key: &[u8], label: &[u8], context: &[u8]) -
     mac.update(context);
     mac.update(&bits(N).to_be_bytes());
     let round = Zeroizing::new(<[u8; 32]>::from(mac.finalize().into_bytes()));
-    Key(padded(&*round))
+    Key::padded(&*round)
 }
 
 const fn bits(bytes: usize) -> u32 {

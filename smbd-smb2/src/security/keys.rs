@@ -4,7 +4,7 @@ use super::error::SecurityError;
 use super::kdf::derive;
 use super::preauth::PreauthHash;
 use super::seal::{Opener, Sealer};
-use super::secret::{Key, Secret, padded};
+use super::secret::{Key, Secret, wipe_stack};
 use super::sign::{Signer, SigningKey, Verifier};
 use crate::side::Side;
 use crate::wire::{Cipher, SigningAlgorithm};
@@ -51,7 +51,14 @@ impl KeySchedule<'_> {
     /// # Errors
     /// [`SecurityError::UnknownSigning`], [`SecurityError::UnknownCipher`].
     pub fn session(&self, side: Side, key: &Secret) -> Result<SessionKeys, SecurityError> {
-        let (signer, verifier) = self.channel(side, key)?;
+        let made = self.make(side, key);
+        wipe_stack();
+        made
+    }
+
+    #[inline(never)]
+    fn make(&self, side: Side, key: &Secret) -> Result<SessionKeys, SecurityError> {
+        let (signer, verifier) = self.signing(side, key)?;
         let application_key = match self {
             Self::Smb2 => key.session_key(),
             Self::Smb30 { .. } => derive(key.session_key().bytes(), b"SMB2APP\0", b"SmbRpc\0"),
@@ -73,6 +80,13 @@ impl KeySchedule<'_> {
     /// # Errors
     /// [`SecurityError::UnknownSigning`].
     pub fn channel(&self, side: Side, key: &Secret) -> Result<(Signer, Verifier), SecurityError> {
+        let made = self.signing(side, key);
+        wipe_stack();
+        made
+    }
+
+    #[inline(never)]
+    fn signing(&self, side: Side, key: &Secret) -> Result<(Signer, Verifier), SecurityError> {
         // Signing keys have 128 bits with every cipher (SE-1).
         let key = key.session_key();
         let (algorithm, key) = match *self {
@@ -117,5 +131,5 @@ impl KeySchedule<'_> {
 
 /// A key of 128 bits, with room behind it.
 fn short(key: &[u8; 16], label: &[u8], context: &[u8]) -> Key<32> {
-    Key(padded(derive::<16>(key, label, context).bytes()))
+    Key::padded(derive::<16>(key, label, context).bytes())
 }

@@ -4,7 +4,7 @@ use super::cipher::{CipherKey, total};
 use super::counter::Counter;
 use super::error::SecurityError;
 use super::rdma::{self, RdmaSignature};
-use super::secret::{Key, padded};
+use super::secret::{Key, wipe_stack};
 use crate::wire::{Cipher, RdmaCryptoTransform, SessionId, TransformFlags, transform};
 
 /// Session.EncryptionKey: encrypts the messages that one side of a session sends, and its data that go by RDMA, over all channels.
@@ -69,7 +69,7 @@ impl Sealer {
 
     /// The cipher.
     #[must_use]
-    pub const fn cipher(&self) -> Cipher {
+    pub fn cipher(&self) -> Cipher {
         self.key.cipher()
     }
 
@@ -176,7 +176,7 @@ impl Opener {
 
     /// The cipher.
     #[must_use]
-    pub const fn cipher(&self) -> Cipher {
+    pub fn cipher(&self) -> Cipher {
         self.key.cipher()
     }
 
@@ -241,7 +241,9 @@ fn cipher_key(cipher: Cipher, key: &[u8]) -> Result<CipherKey, SecurityError> {
     if key.len() != expected {
         return Err(SecurityError::KeyLength { got: key.len(), expected });
     }
-    CipherKey::new(cipher, &Key(padded(key)))
+    let key = CipherKey::new(cipher, &Key::padded(key));
+    wipe_stack();
+    key
 }
 
 fn copy(to: &mut [u8], from: &[u8]) {

@@ -197,6 +197,9 @@ pub struct OpenParameters {
     pub path: SharePath,
     /// What the client may do with it.
     pub access: AccessMask,
+    /// What the client may do with a file that is there and is READONLY. It has no right to write that comes of MAXIMUM_ALLOWED alone;
+    /// one that the client asked for is not granted (MS-FSA 2.1.5.1.2.1).
+    pub read_only_access: AccessMask,
     /// What others may do with it at the same time.
     pub share_access: ShareAccess,
     /// Whether it is opened, made or replaced.

@@ -1,6 +1,6 @@
 //! What is checked of every request before its command is looked at (3.3.5.2).
 
-use super::chain::{Asked, Chain};
+use super::chain::{Asked, Chain, needs_a_tree};
 use super::channel;
 use super::inner::Inner;
 use super::session::Session;
@@ -53,7 +53,10 @@ fn relate(asked: &mut Asked, chain: &Chain) -> Result<(), NtStatus> {
         return Ok(());
     }
     let previous = chain.previous.ok_or(NtStatus::INVALID_PARAMETER)?;
-    asked.session_id = previous.session_id.filter(|id| id.0 != 0).ok_or(NtStatus::INVALID_PARAMETER)?;
+    asked.session_id = previous.session_id.ok_or(NtStatus::INVALID_PARAMETER)?;
+    if previous.tree_id.is_none() && needs_a_tree(asked.header.command) {
+        return Err(NtStatus::INVALID_PARAMETER);
+    }
     asked.tree_id = previous.tree_id.unwrap_or(TreeId::NONE);
     asked.file = Some(previous.file.unwrap_or(Err(NtStatus::INVALID_HANDLE)));
     Ok(())

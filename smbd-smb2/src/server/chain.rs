@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::action::{FRONT, LinkId};
 use crate::wire::header::{LEN, field};
-use crate::wire::{FileId, Flags, Header, NtStatus, SessionId, Target, Token, TreeId};
+use crate::wire::{Command, FileId, Flags, Header, NtStatus, SessionId, Target, Token, TreeId};
 
 /// What is known of a request before its command is looked at.
 #[derive(Clone, Copy, Debug)]
@@ -86,12 +86,54 @@ pub(super) enum Hash {
     Binding,
 }
 
-/// What the requests before one leave to it.
+/// What the requests before one leave to it. None: they have none, or it is not there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Previous {
     pub(super) session_id: Option<SessionId>,
     pub(super) tree_id: Option<TreeId>,
     pub(super) file: Option<Result<FileId, NtStatus>>,
+}
+
+impl Previous {
+    /// What a request and its answer leave, behind those that it is related to.
+    fn of(asked: &Asked, answer: &Answer, before: Self) -> Self {
+        let Answer { status, session_id, tree_id, file, .. } = *answer;
+        let command = asked.header.command;
+        let is_related = asked.header.is_related();
+        let makes_tree = command == Command::TREE_CONNECT;
+        let session_id = if is_related { before.session_id } else { Some(session_id) };
+        let tree_id = if is_related && !makes_tree { before.tree_id } else { Some(tree_id) };
+        let is_closed = if status.is_error() { status } else { NtStatus::FILE_CLOSED };
+        Self {
+            session_id: session_id.filter(|id| id.0 != 0 && status != NtStatus::USER_SESSION_DELETED),
+            tree_id: tree_id
+                .filter(|_| status != NtStatus::NETWORK_NAME_DELETED && !(makes_tree && status.is_error())),
+            file: file.or(names_a_file(command).then_some(Err(is_closed))),
+        }
+    }
+}
+
+/// Whether its requests have a FileId.
+const fn names_a_file(command: Command) -> bool {
+    matches!(
+        command,
+        Command::CLOSE
+            | Command::FLUSH
+            | Command::READ
+            | Command::WRITE
+            | Command::LOCK
+            | Command::IOCTL
+            | Command::QUERY_DIRECTORY
+            | Command::CHANGE_NOTIFY
+            | Command::QUERY_INFO
+            | Command::SET_INFO
+            | Command::OPLOCK_BREAK
+    )
+}
+
+/// Whether its requests need a tree connect.
+pub(super) const fn needs_a_tree(command: Command) -> bool {
+    names_a_file(command) || matches!(command, Command::CREATE | Command::TREE_DISCONNECT)
 }
 
 /// How an answer is protected.
@@ -111,6 +153,13 @@ pub(super) struct Chain {
     /// The requests that were not begun, one behind the other; filled when one has to wait.
     pub(super) rest: Vec<u8>,
     pub(super) reply: Reply,
+}
+
+impl Chain {
+    /// What this answer leaves to requests that are related to it.
+    pub(super) fn follow(&mut self, asked: &Asked, answer: &Answer) {
+        self.previous = Some(Previous::of(asked, answer, self.previous.unwrap_or_default()));
+    }
 }
 
 /// Answers that go in one message.

@@ -262,7 +262,7 @@ impl<F: FileSystem> Files<F> {
             Operation::Unlock(_, ranges) => {
                 let unlock = |range: &LockElement| {
                     // 3.3.5.14.1
-                    if range.flags.with(LockFlags::FAIL_IMMEDIATELY, false) != LockFlags::UNLOCK {
+                    if range.flags != LockFlags::UNLOCK {
                         return Err(NtStatus::INVALID_PARAMETER);
                     }
                     status::check_range(range)?;

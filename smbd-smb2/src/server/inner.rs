@@ -25,8 +25,6 @@ pub(super) struct Inner {
     pub(super) link: Link,
     /// All others.
     pub(super) others: BTreeMap<LinkId, Link>,
-    /// Client.Dialect (3.3.1.16): that of the first user.
-    pub(super) dialect_of_all: Option<Dialect>,
     /// The time of the last event: a FILETIME.
     pub(super) now: u64,
     pub(super) entropy: Entropy,
@@ -83,7 +81,6 @@ impl Inner {
             server,
             link,
             others: BTreeMap::new(),
-            dialect_of_all: None,
             now,
             entropy: Entropy::new(seed),
             sessions: BTreeMap::new(),
@@ -288,10 +285,8 @@ impl Inner {
         let waits = |pending: &Pending| pending.is_listing(handle) && pending.waits_for == WaitsFor::Turn;
         let (id, pending) = self.pending.iter_mut().find(|(_, pending)| waits(pending))?;
         pending.waits_for = WaitsFor::File;
-        match &mut pending.what {
-            What::List(enumeration) => Some((*id, enumeration)),
-            _ => None,
-        }
+        let What::List(enumeration) = &mut pending.what else { return None };
+        Some((*id, enumeration))
     }
 
     /// Closes a file for a CLOSE that waits, as soon as nothing else is done with it.
@@ -309,6 +304,10 @@ impl Inner {
         let locks: Vec<_> = locks.map(|(id, _)| Action::Cancel(*id)).collect();
         locks.into_iter().for_each(|lock| self.push(lock));
         self.close_if_idle(handle);
+    }
+
+    pub(super) fn is_closing(&self, handle: Handle) -> bool {
+        self.files.get(&handle).is_some_and(|file| file.closing.is_some())
     }
 
     /// Closes a file that is to be closed, if nothing is done with it any more.

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use super::status::OBJECT_PATH_SYNTAX_BAD;
 use crate::wire::{NtStatus, Text};
 
 /// The most UTF-16 code units that a component has.
@@ -17,7 +18,7 @@ impl SharePath {
     ///
     /// # Errors
     /// STATUS_INVALID_PARAMETER for an odd number of bytes, half of a surrogate pair, a backslash at the beginning, or a component that
-    /// is `.` or `..`. STATUS_OBJECT_NAME_INVALID for a character that names cannot have, an empty component or one that is too long.
+    /// is `.` or `..`. STATUS_OBJECT_PATH_SYNTAX_BAD if the first is `..`. STATUS_OBJECT_NAME_INVALID for a character that names cannot have, an empty component or one that is too long.
     pub fn parse(name: Text<'_>) -> Result<Self, NtStatus> {
         if name.wire().is_some_and(|bytes| !bytes.len().is_multiple_of(2)) {
             return Err(NtStatus::INVALID_PARAMETER);
@@ -29,6 +30,10 @@ impl SharePath {
         }
         if path.starts_with('\\') {
             return Err(NtStatus::INVALID_PARAMETER);
+        }
+        // It leads out of the share.
+        if path.split('\\').next() == Some("..") {
+            return Err(OBJECT_PATH_SYNTAX_BAD);
         }
         path.split('\\').try_for_each(component)?;
         Ok(Self(path))
@@ -80,7 +85,10 @@ mod tests {
 
     #[test]
     fn no_path_leads_out_of_the_share() {
-        for name in ["..", "a\\..\\b", "a\\..", ".", "\\a", "a\\."] {
+        for name in ["..", "..\\a", "..\\..\\.."] {
+            assert_eq!(parse(name), Err(OBJECT_PATH_SYNTAX_BAD), "{name}");
+        }
+        for name in ["a\\..\\b", "a\\..", ".", "\\a", "a\\."] {
             assert_eq!(parse(name), Err(NtStatus::INVALID_PARAMETER), "{name}");
         }
         for name in ["a/../b", "a\\\\b", "a\\", "a:b", "a*", "a\0b", "a\nb", "a\\b?"] {

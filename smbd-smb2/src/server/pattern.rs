@@ -147,7 +147,7 @@ impl Set {
     /// Forgets places behind `last`.
     fn trim(&mut self, last: usize) {
         if let Some(word) = self.0.get_mut(last >> 6) {
-            *word &= u64::MAX >> (63 - (last & 63));
+            *word &= u64::MAX >> (!last & 63);
         }
     }
 
@@ -165,7 +165,7 @@ impl Set {
         let mut run = false;
         for (at, word) in self.0.iter_mut().enumerate() {
             if let Some(barrier) = barrier.filter(|barrier| barrier >> 6 == at) {
-                let low = u64::MAX >> (63 - (barrier & 63));
+                let low = u64::MAX >> (!barrier & 63);
                 let behind = filled(*word & !low, false);
                 *word = (filled(*word & low, run) & low) | behind;
                 run = behind != 0;

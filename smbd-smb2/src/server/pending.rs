@@ -88,6 +88,8 @@ pub(super) struct Creating {
     pub(super) tree: TreeId,
     pub(super) path: SharePath,
     pub(super) access: AccessMask,
+    /// [`OpenParameters::read_only_access`](super::action::OpenParameters::read_only_access).
+    pub(super) read_only_access: AccessMask,
     pub(super) maximal_access: AccessMask,
     pub(super) options: CreateOptions,
     /// ChannelSequence of the request.

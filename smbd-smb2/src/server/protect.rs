@@ -53,11 +53,7 @@ pub(super) fn settle(
     if !chain.reply.has_room(&answer.bytes, inner.link.transport.message_max()) {
         send(inner, chain)?;
     }
-    chain.previous = Some(super::chain::Previous {
-        session_id: Some(answer.session_id),
-        tree_id: Some(answer.tree_id),
-        file: answer.file,
-    });
+    chain.follow(asked, &answer);
     chain.reply.add(answer.bytes, protection);
     let is_final = answer.status != NtStatus::PENDING;
     chain.reply.invalidate = asked.invalidate.filter(|_| is_final);

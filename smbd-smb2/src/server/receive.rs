@@ -262,6 +262,14 @@ pub(super) fn complete(
     done: Result<Done, NtStatus>,
 ) -> Result<(), Reason> {
     let Some(Pending { asked, mut chain, what, handle, .. }) = inner.take(id) else { return Ok(()) };
+    // A lock that waits ends with its file.
+    let is_closing = |inner: &Inner| handle.is_some_and(|handle| inner.is_closing(handle));
+    let done = match done {
+        Err(NtStatus::CANCELLED) if asked.header.command == Command::LOCK && is_closing(inner) => {
+            Err(NtStatus::RANGE_NOT_LOCKED)
+        }
+        done => done,
+    };
     let outcome = resume(inner, &asked, id, what, done);
     let rest = core::mem::take(&mut chain.rest);
     match outcome {

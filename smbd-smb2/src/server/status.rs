@@ -2,6 +2,8 @@
 
 use crate::wire::{LockElement, NtStatus};
 
+/// STATUS_OBJECT_PATH_SYNTAX_BAD.
+pub(super) const OBJECT_PATH_SYNTAX_BAD: NtStatus = NtStatus(0xC000_003B);
 /// STATUS_EAS_NOT_SUPPORTED.
 pub(super) const EAS_NOT_SUPPORTED: NtStatus = NtStatus(0xC000_004F);
 /// STATUS_NO_EAS_ON_FILE.

@@ -1,6 +1,7 @@
 //! A session on two connections (3.2.4.2.3, 3.2.5.3.3): what has to fit, who signs with which key, and which nonces are used.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use smbd_smb2::client::*;
 use smbd_smb2::security::SecurityError;
@@ -337,6 +338,36 @@ fn a_binding_that_the_server_refuses_fails_with_its_status() {
         Says::default(),
     );
     assert_eq!((got, end), (Got::Failed(Failure::Status(NtStatus::REQUEST_NOT_ACCEPTED)), None));
+}
+
+#[test]
+fn a_server_that_stops_at_any_message_of_a_binding_is_given_up_in_time() {
+    let timeout = Duration::from_secs(3);
+    let params = Params { timeout, ..params() };
+    let mut silent = World::new(setup(), params.clone());
+    silent.server.deaf.push(Command::NEGOTIATE);
+    silent.run();
+    silent.pass(timeout);
+    assert_eq!(silent.ended, Some(Reason::NotNegotiated(timeout)));
+    for answers in [0, 1] {
+        let (mut first, session, _) = World::connected(setup(), params.clone());
+        let mut second = second(&mut first, setup(), params.clone(), Says::default());
+        let mut answer = second.server.on_binding.take().unwrap();
+        second.server.on_binding = Some(Box::new(move |server, header, request, bytes| {
+            server.deaf.push(Command::SESSION_SETUP);
+            answer(server, header, request, bytes)
+        }));
+        if answers == 0 {
+            second.server.deaf.push(Command::SESSION_SETUP);
+        }
+        let export = first.client.export(session).unwrap();
+        let bind = second.client.bind(second.now, export, initiator("secret"), fresh()).unwrap();
+        second.run();
+        second.pass(timeout - Duration::from_nanos(1));
+        assert_eq!(second.results.get(&bind), None);
+        second.pass(Duration::from_nanos(1));
+        assert_eq!(second.results[&bind], Got::Failed(Failure::TimedOut), "{answers} answers");
+    }
 }
 
 #[test]

@@ -312,16 +312,44 @@ fn all_connections_of_a_client_log_in_with_one_dialect() {
 }
 
 #[test]
+fn whoever_has_not_proved_who_it_is_fixes_no_dialect_for_the_owner_of_its_client_guid() {
+    let mut params = several();
+    (params.guests, params.anonymous) = (true, true);
+    for user in ["nobody", ""] {
+        let mut guest = Rig::new(params.clone(), TCP);
+        guest.negotiate(&[Dialect::SMB_3_0], &[]);
+        assert_eq!(guest.log_in(user, "").status(), NtStatus::SUCCESS);
+        let mut owner = guest.another(TCP);
+        owner.negotiate(&[Dialect::SMB_3_1_1], &[USUAL.1]);
+        assert_eq!(owner.log_in("tester", "correct horse").status(), NtStatus::SUCCESS, "{user}");
+        let mut late = guest.another(TCP);
+        late.negotiate(&[Dialect::SMB_3_0], &[]);
+        assert_eq!(late.log_in(user, "").status(), NtStatus::SUCCESS, "{user}");
+    }
+}
+
+#[test]
+fn the_dialect_of_a_client_is_that_of_users_who_are_logged_in() {
+    let mut first = Rig::ready(several(), TCP);
+    let mut second = first.another(TCP);
+    first.request(&LogoffRequest::default());
+    second.negotiate(&[Dialect::SMB_3_0], &[]);
+    assert_eq!(second.log_in("tester", "correct horse").status(), NtStatus::SUCCESS);
+}
+
+#[test]
 fn aes_gmac_is_the_last_choice_where_a_session_can_be_bound() {
     use SigningAlgorithm as Algorithm;
     let all = [Algorithm::AES_GMAC, Algorithm::HMAC_SHA256, Algorithm::AES_CMAC];
-    for (params, offer, chosen) in [
-        (several(), &all[..], Algorithm::AES_CMAC),
-        (several(), &all[..2], Algorithm::HMAC_SHA256),
-        (several(), &all[..1], Algorithm::AES_GMAC),
-        (crate::rig::params(), &all[..], Algorithm::AES_GMAC),
+    for (params, knows_channels, offer, chosen) in [
+        (several(), true, &all[..], Algorithm::AES_CMAC),
+        (several(), true, &all[..2], Algorithm::HMAC_SHA256),
+        (several(), true, &all[..1], Algorithm::AES_GMAC),
+        (several(), false, &all[..], Algorithm::AES_GMAC),
+        (params(), true, &all[..], Algorithm::AES_GMAC),
     ] {
         let mut rig = Rig::new(params, TCP);
+        rig.knows_channels = knows_channels;
         rig.signings = offer.to_vec();
         let answer = rig.negotiate(&[USUAL.0], &[USUAL.1]);
         let response = NegotiateResponse::parse(&answer.bytes).unwrap();

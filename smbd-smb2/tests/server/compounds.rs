@@ -4,7 +4,8 @@ use smbd_smb2::server::Reason;
 use smbd_smb2::wire::{
     ChangeNotifyRequest, Channel, CloseRequest, Compound, CreateDisposition, CreateOptions, CreateRequest,
     EchoRequest, FileAttributes, FileId, Flags, Header, InfoType, LogoffRequest, NtStatus, QueryInfoRequest,
-    QueryInfoResponse, ReadRequest, Request, SetInfoRequest, Token, WriteRequest, info::class, pack,
+    QueryInfoResponse, ReadRequest, Request, SetInfoRequest, Text, Token, TreeConnectRequest, WriteRequest,
+    info::class, pack,
 };
 
 use crate::rig::{Answer, Protect, RDMA, Rig, TCP, create, params};
@@ -110,10 +111,60 @@ fn a_related_request_without_a_file_before_it_has_no_handle() {
 #[test]
 fn a_first_request_that_is_related_fails_and_all_that_are_related_to_it() {
     let mut rig = ready();
-    let answers = compound(&mut rig, &[(query(FileId::RELATED), true), (close(FileId::RELATED), true)]);
-    assert_eq!(answers.len(), 2);
-    assert_eq!(answers[0].status(), NtStatus::INVALID_PARAMETER);
-    assert!(answers[1].status().is_error());
+    let echo = Request::Echo(EchoRequest::default());
+    let related = [(query(FileId::RELATED), true), (echo, true), (close(FileId::RELATED), true)];
+    let answers = compound(&mut rig, &related);
+    assert_eq!(statuses(&answers), [NtStatus::INVALID_PARAMETER; 3]);
+}
+
+#[test]
+fn what_follows_a_request_whose_file_is_not_there_fails_with_its_status() {
+    let mut rig = ready();
+    let any = FileId::RELATED;
+    let answers = compound(&mut rig, &[(query(any), false), (query(any), true), (close(any), true)]);
+    assert_eq!(statuses(&answers), [NtStatus::FILE_CLOSED; 3]);
+    let file = rig.file("a");
+    let answers = compound(&mut rig, &[(close(file), false), (query(any), true), (close(any), true)]);
+    let closed = NtStatus::FILE_CLOSED;
+    assert_eq!(statuses(&answers), [NtStatus::SUCCESS, closed, closed]);
+}
+
+#[test]
+fn what_follows_a_request_without_a_session_or_a_tree_connect_is_invalid() {
+    let any = FileId::RELATED;
+    let echo = Request::Echo(EchoRequest::default());
+    let nowhere = Request::TreeConnect(TreeConnectRequest {
+        path: Text::from(r"\\server\nowhere"),
+        ..TreeConnectRequest::default()
+    });
+    let invalid = NtStatus::INVALID_PARAMETER;
+    // A related request that needs no tree connect has the session.
+    for (change, first, expected) in [
+        (
+            other_session as fn(&mut Rig),
+            query(any),
+            [NtStatus::USER_SESSION_DELETED, invalid, invalid, invalid],
+        ),
+        (other_tree, query(any), [NtStatus::NETWORK_NAME_DELETED, invalid, NtStatus::SUCCESS, invalid]),
+        (|_| {}, nowhere, [NtStatus::BAD_NETWORK_NAME, invalid, NtStatus::SUCCESS, invalid]),
+    ] {
+        let mut rig = ready();
+        rig.protect = Protect::Nothing;
+        change(&mut rig);
+        if matches!(first, Request::TreeConnect(_)) {
+            rig.protect = Protect::Sign;
+        }
+        let requests = [(first, false), (close(any), true), (echo, true), (close(any), true)];
+        assert_eq!(statuses(&compound(&mut rig, &requests)), expected, "{first:?}");
+    }
+}
+
+fn other_session(rig: &mut Rig) {
+    rig.session_id.0 ^= 1;
+}
+
+fn other_tree(rig: &mut Rig) {
+    rig.tree_id.0 ^= 0x40;
 }
 
 #[test]

@@ -156,6 +156,10 @@ fn the_interfaces_of_a_server_are_read_as_they_were_written_and_their_addresses_
     assert_eq!(bytes[152 + 24..][..12], [0x17, 0, 0, 0, 0, 0, 0, 0, 0x20, 0x01, 0x0d, 0xb8]);
     let read: Result<Vec<_>, _> = NetworkInterfaces::from(&bytes[..]).iter().collect();
     assert_eq!(read, Ok(all.to_vec()));
+    // Some servers let the last one point to the end.
+    bytes[304] = 152;
+    let read: Result<Vec<_>, _> = NetworkInterfaces::from(&bytes[..]).iter().collect();
+    assert_eq!(read, Ok(all.to_vec()));
     // The last is not complete, or the first points into itself.
     assert!(NetworkInterfaces::from(&bytes[..455]).iter().last().unwrap().is_err());
     bytes[0] = 144;

@@ -84,7 +84,7 @@ async fn attend(shared: Arc<Shared>, incoming: Incoming, pass: Pass, config: Con
         }
         Err(failure) => {
             Counters::count(&shared.counters.failed);
-            shared.log().line("client failed").with("client", client).with("why", why(&failure)).write();
+            shared.log().warning("client failed").with("client", client).with("why", why(&failure)).write();
         }
     }
     drop(pass);

@@ -15,7 +15,7 @@ mod status;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 use options::{Command, Options};
 use settings::Settings;
 use smbd_daemon::output;
@@ -25,7 +25,11 @@ use smbd_daemon::status::show;
 const PROGRAM: &str = "smbd-broker";
 
 fn main() -> ExitCode {
-    match Options::parse().command {
+    let options: Options = match output::options(PROGRAM) {
+        Ok(options) => options,
+        Err(printed) => return printed,
+    };
+    match options.command {
         Command::Run(run) => match Settings::new(&run) {
             Ok(_) if run.common.check => output::checked(PROGRAM),
             Ok(settings) => match broker::run(settings, run) {

@@ -45,7 +45,7 @@ pub(crate) async fn take(listener: UnixListener, shared: Arc<Shared>) {
                 tasks.spawn(attend(socket, Arc::clone(&shared)));
             }
             Err(error) => {
-                shared.log().line("listener failed").with("why", error).write();
+                shared.log().warning("listener failed").with("why", error).write();
                 sleep(AGAIN_AFTER).await;
             }
         }
@@ -62,6 +62,7 @@ async fn attend(socket: UnixPackets, shared: Arc<Shared>) {
     if !shared.settings().may_attach(who) {
         Counters::count(&shared.counters.owners_refused);
         line("owner refused")
+            .warn()
             .with("why", "neither its user nor its group may (owners.uids, owners.gids)")
             .write();
         return;
@@ -75,7 +76,7 @@ async fn attend(socket: UnixPackets, shared: Arc<Shared>) {
     };
     if !attend_as(shared.hub.clone(), socket, joined).await {
         Counters::count(&shared.counters.owners_refused);
-        line("owner refused").with("why", "there are as many as there may be (owners.max)").write();
+        line("owner refused").warn().with("why", "there are as many as there may be (owners.max)").write();
     }
     if let Some(id) = id {
         shared.owners().remove(&id);

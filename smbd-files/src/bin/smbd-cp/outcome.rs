@@ -41,6 +41,4 @@ pub(crate) struct Done {
     pub(crate) copied: Copied,
     /// How long that took, without the comparison.
     pub(crate) took: Duration,
-    /// The sum of both files, if they were compared.
-    pub(crate) sum: Option<u64>,
 }

@@ -1,7 +1,10 @@
 //! Progress on a terminal, and a line for each file that is done.
 
+use std::sync::OnceLock;
+
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use smbd_files::copy::Watch;
+use tokio::time::Instant;
 
 use crate::outcome::Outcome;
 use crate::say;
@@ -28,7 +31,7 @@ impl Bars {
         if let Ok(style) = ProgressStyle::with_template(COPIES) {
             bar.set_style(style);
         }
-        Bar { bar: self.all.add(bar), way }
+        Bar { bar: self.all.add(bar), way, checked_from: OnceLock::new() }
     }
 
     /// Tells what came of a file: failures always.
@@ -51,9 +54,15 @@ impl Bars {
 pub(crate) struct Bar {
     bar: ProgressBar,
     way: String,
+    checked_from: OnceLock<Instant>,
 }
 
 impl Bar {
+    /// When all was copied, and the files began to be compared.
+    pub(crate) fn checked_from(&self) -> Option<Instant> {
+        self.checked_from.get().copied()
+    }
+
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
     }
@@ -72,6 +81,7 @@ impl Watch for Bar {
     }
 
     fn checks(&self, size: u64) {
+        let _ = self.checked_from.set(Instant::now());
         self.bar.set_length(size);
         self.bar.set_position(0);
         self.bar.set_message(format!("{}, check", self.way));

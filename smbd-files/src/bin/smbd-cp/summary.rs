@@ -31,7 +31,7 @@ pub(crate) fn way(share: &Share) -> String {
 
 /// A file that was copied.
 pub(crate) fn line(job: &Job, done: &Done, way: &str) -> String {
-    let Done { copied, took, sum } = done;
+    let Done { copied, took } = done;
     let name = match job.is_get {
         true => job.local.display().to_string(),
         false => job.remote.clone(),
@@ -42,7 +42,7 @@ pub(crate) fn line(job: &Job, done: &Done, way: &str) -> String {
         line += &format!(", {} of them were there", copied.resumed);
     }
     line += &format!(", {:.1} s, {:.1} MB/s, {way}", took.as_secs_f64(), rate(moved, *took));
-    match sum {
+    match copied.sum {
         Some(sum) => line + &format!(", xxh3 {sum:016x}"),
         None => line,
     }
@@ -67,7 +67,7 @@ pub(crate) fn copies(outcomes: &[Outcome], place: &Place, share: &Share, took: D
                 "local": job.local.display().to_string(),
                 "bytes": done.map(|done| done.copied.size),
                 "resumed": done.map(|done| done.copied.resumed),
-                "xxh3": done.and_then(|done| done.sum).map(|sum| format!("{sum:016x}")),
+                "xxh3": done.and_then(|done| done.copied.sum).map(|sum| format!("{sum:016x}")),
                 "seconds": done.map(|done| done.took.as_secs_f64()),
                 "error": result.as_ref().err().map(|failure| job.told(failure)),
             })

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::clients::Clients;
-use crate::log::Line;
+use crate::log::warning;
 
 /// How long to wait when no client can be taken: too many files are open, for example.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -53,7 +53,7 @@ pub(crate) async fn take(mut listener: impl Accept, over: &str, clients: Clients
         match accepted {
             Ok(incoming) => listener.serve(incoming, &clients, &mut tasks),
             Err(why) => {
-                Line::new("listener failed").with("over", over).with("why", why).write();
+                warning("listener failed").with("over", over).with("why", why).write();
                 sleep(AGAIN_AFTER).await;
             }
         }

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::accept::Accept;
 use crate::clients::Clients;
-use crate::log::Line;
+use crate::log::{line, warning};
 use crate::trouble::Trouble;
 
 /// What comes from a broker. One that is gone is waited for.
@@ -30,7 +30,7 @@ impl FromBroker {
 
     fn is_attached(&self, instance: u64) {
         let instance = format_args!("{instance:016x}").to_string();
-        Line::new("attached").with("broker", self.path.display()).with("instance", instance).write();
+        line("attached").with("broker", self.path.display()).with("instance", instance).write();
     }
 }
 
@@ -41,7 +41,7 @@ impl Accept for FromBroker {
         loop {
             match self.acceptor.next().await {
                 Accepted::Connection(connection) => return Ok(connection),
-                Accepted::Lost => Line::new("broker lost").with("broker", self.path.display()).write(),
+                Accepted::Lost => warning("broker lost").with("broker", self.path.display()).write(),
                 Accepted::Attached { instance } => self.is_attached(instance),
             }
         }

@@ -10,6 +10,7 @@ use rustix::thread::set_name;
 use smbd_broker::client::{Broker, Connection, Incoming, connect, take_over};
 use smbd_broker::socket::UnixPackets;
 use smbd_daemon::admission::Admission;
+use smbd_daemon::log::tell_process;
 use smbd_files::serve::Host;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -18,7 +19,7 @@ use tokio::time::timeout;
 use crate::accept::finish;
 use crate::broker::let_in;
 use crate::clients::Clients;
-use crate::log::{self, Line};
+use crate::log::warning;
 use crate::signals::Signals;
 use crate::trouble::Trouble;
 
@@ -27,7 +28,7 @@ const STARTS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Serves the client whose connection the parent hands over, until all its connections have ended, the parent ends, or a signal comes.
 pub(crate) async fn run(path: &Path, host: Host, connections: u16, drain: Duration) -> Result<(), Trouble> {
-    log::tell_process();
+    tell_process();
     // It is the name of the link by which it was started otherwise. Nothing depends on it.
     let _ = set_name(c"smbd-serve");
     let mut signals = Signals::new()?;
@@ -54,7 +55,7 @@ pub(crate) async fn run(path: &Path, host: Host, connections: u16, drain: Durati
             connection = incoming.next() => match connection {
                 Some(connection) => let_in(connection, &clients, &mut tasks),
                 None => {
-                    Line::new("broker lost").with("broker", path.display()).write();
+                    warning("broker lost").with("broker", path.display()).write();
                     break;
                 }
             },

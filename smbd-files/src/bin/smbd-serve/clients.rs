@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_daemon::admission::{Admission, Pass, Refused};
+use smbd_daemon::log::Line;
 use smbd_daemon::refusals::Refusals;
 use smbd_files::serve::{Counts, End, Host, Link, serve};
 use smbd_smb2::server::About;
 use tokio::sync::watch;
 
-use crate::log::Line;
+use crate::log::{line, warning};
 
 /// What all listeners share.
 #[derive(Clone)]
@@ -26,21 +27,22 @@ pub(crate) struct Clients {
 
 impl Clients {
     /// A place for a client, if one is left. Refusals are logged, one line a second at most.
-    pub(crate) fn enter(&self, client: SocketAddr, over: &str) -> Option<Pass> {
+    pub(crate) fn enter(&self, client: SocketAddr, over: &'static str) -> Option<Pass> {
         let why = match self.admission.enter_of_any(client.ip()) {
             Ok(place) => return Some(place),
             Err(Refused::PerClient) => "this address has all its places (--per-client)".to_owned(),
             Err(Refused::LoggingIn) => {
-                "this address has all its places for connections without a login (--logging-in)".to_owned()
+                "this address, or its /64, has all its places for connections without a login (--logging-in)"
+                    .to_owned()
             }
             Err(Refused::Connections | Refused::Network) => {
                 format!("all places are taken ({})", self.places_of)
             }
         };
-        if let Some(before) = self.refusals.count() {
-            let line = Line::new("client refused").with("client", client).with("over", over).with("why", why);
-            line.maybe("others_before", Some(before).filter(|before| *before > 0)).write();
-        }
+        self.refusals.count(move |before| {
+            let line = warning("client refused").with("client", client).with("over", over).with("why", why);
+            if before > 0 { line.number("others_before", before).write() } else { line.write() }
+        });
         None
     }
 
@@ -52,16 +54,18 @@ impl Clients {
         link: impl Link + 'static,
         place: Pass,
     ) {
-        let line = move |what| Line::new(what).with("client", client).with("over", over);
-        line("client connected").write();
+        let named = move |what| line(what).with("client", client).with("over", over);
+        named("client connected").write();
         let place = Arc::new(place);
         let of_login = Arc::clone(&place);
         let logged_in = move |about: &About| {
-            of_login.logged_in();
-            of_session(line("client session"), about).write();
+            if is_known(about) {
+                of_login.logged_in();
+            }
+            of_session(named("client session"), about).write();
         };
         let End { why, seen } = serve(self.host, link, self.stop, self.drain, logged_in).await;
-        let ended = line("client ended");
+        let ended = named("client ended");
         let ended = match seen {
             Some(seen) => of_bytes(of_session(ended, &seen.about), over, seen.counts),
             None => ended,
@@ -69,6 +73,11 @@ impl Clients {
         ended.with("why", why).write();
         drop(place);
     }
+}
+
+/// Whether a client has shown who it is. Everybody can be a guest, so a guest stays among the connections without a login.
+fn is_known(about: &About) -> bool {
+    about.user.as_ref().is_some_and(|user| !user.is_empty())
 }
 
 fn of_session(line: Line, about: &About) -> Line {
@@ -83,6 +92,31 @@ fn of_session(line: Line, about: &About) -> Line {
 }
 
 fn of_bytes(line: Line, over: &str, counts: Counts) -> Line {
-    let line = line.with("bytes_in", counts.messages_in).with("bytes_out", counts.messages_out);
-    if over == "tcp" { line } else { line.with("rdma_in", counts.rdma_in).with("rdma_out", counts.rdma_out) }
+    let line = line.number("bytes_in", counts.messages_in).number("bytes_out", counts.messages_out);
+    if over == "tcp" {
+        line
+    } else {
+        line.number("rdma_in", counts.rdma_in).number("rdma_out", counts.rdma_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_is_none_who_has_logged_in() {
+        let of = |user: Option<&str>| {
+            let user = user.map(str::to_owned);
+            is_known(&About {
+                user,
+                dialect: None,
+                signing: None,
+                cipher: None,
+                is_signed: false,
+                is_encrypted: false,
+            })
+        };
+        assert_eq!([of(None), of(Some("")), of(Some("tester"))], [false, false, true]);
+    }
 }

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::accept::Accept;
 use crate::broker::FromBroker;
 use crate::clients::Clients;
-use crate::log::Line;
+use crate::log::{line, warning};
 
 /// How long a child may take to end, beyond the time for what it does (--drain).
 const ENDS_WITHIN: Duration = Duration::from_secs(15);
@@ -51,13 +51,13 @@ impl Program {
     async fn serve(&self, connection: Connection, mut stop: watch::Receiver<bool>) {
         let client = connection.newcomer().peer_addr();
         let failed =
-            |why: io::Error| Line::new("client failed").with("client", client).with("why", why).write();
+            |why: io::Error| warning("client failed").with("client", client).with("why", why).write();
         let (mut child, mut socket) = match self.start() {
             Ok(started) => started,
             Err(why) => return failed(why),
         };
         let pid = child.id().unwrap_or_default();
-        Line::new("child started").with("child", pid).with("client", client).write();
+        line("child started").number("child", pid.into()).with("client", client).write();
         let handed = hand_over(&mut socket, connection).await;
         // A child without this socket ends.
         let socket = handed.map(|()| socket).map_err(failed).ok();
@@ -74,7 +74,7 @@ impl Program {
             }
         };
         let status = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
-        Line::new("child ended").with("child", pid).with("status", status).write();
+        line("child ended").number("child", pid.into()).with("status", status).write();
     }
 
     /// Waits for a child that has been told to end.

@@ -43,16 +43,17 @@ pub(crate) fn divide(params: &mut Params, clients: u16, memory: u32, descriptors
 /// The fewest places of an address that are the default: those of one session with its channels.
 const PER_CLIENT: u16 = 8;
 
-/// Who is let in, of so many places. One address has half of them by default, and half of those for connections without a login, so that
-/// places are left for others. With processes for clients (`is_parent`), the parent does not know who has logged in: a client without a
-/// login leaves by itself (`--login`).
+/// Who is let in, of so many places. One address has half of them by default, 8 at least, but not the last one; and half of those for
+/// connections without a login. So places are left for others. With processes for clients (`is_parent`), the parent does not know who has
+/// logged in: a client without a login leaves by itself (`--login`).
 pub(crate) fn admission(
     places: u16,
     per_client: Option<u16>,
     logging_in: Option<u16>,
     is_parent: bool,
 ) -> Arc<Admission> {
-    let per_client = per_client.unwrap_or_else(|| (places / 2).max(PER_CLIENT)).min(places);
+    let most = places.saturating_sub(1).max(1);
+    let per_client = per_client.unwrap_or_else(|| (places / 2).max(PER_CLIENT).min(most)).min(places);
     let logging_in = logging_in.unwrap_or_else(|| (per_client / 2).max(1)).min(per_client);
     let logging_in = if is_parent { per_client } else { logging_in };
     Admission::with_logins(places.into(), per_client.into(), logging_in.into())
@@ -101,12 +102,29 @@ mod tests {
 
     #[test]
     fn one_address_leaves_places_to_others_with_children_as_well() {
-        for (is_parent, most) in [(false, 16), (true, 32)] {
-            let admission = admission(64, None, None, is_parent);
+        for (places, is_parent, most) in [
+            (64, false, 16),
+            (64, true, 32),
+            (16, true, 8),
+            (8, true, 7),
+            (8, false, 3),
+            (2, true, 1),
+            (2, false, 1),
+        ] {
+            let admission = admission(places, None, None, is_parent);
             let enter = |client: &str| admission.enter_of_any(client.parse().unwrap());
             let silent: Vec<_> = (0..70).filter_map(|_| enter("10.9.0.2").ok()).collect();
             assert_eq!(silent.len(), most);
-            assert!(enter("10.9.0.3").is_ok());
+            assert!(enter("10.9.0.3").is_ok(), "{places}");
+        }
+    }
+
+    #[test]
+    fn one_address_has_the_places_that_were_written_if_there_are_as_many() {
+        for (places, per_client, most) in [(8, 8, 8), (8, 4000, 8), (1, 1, 1), (64, 3, 3)] {
+            let admission = admission(places, Some(per_client), Some(per_client), false);
+            let enter = || admission.enter_of_any("10.9.0.2".parse().unwrap());
+            assert_eq!((0..70).filter_map(|_| enter().ok()).collect::<Vec<_>>().len(), most);
         }
     }
 

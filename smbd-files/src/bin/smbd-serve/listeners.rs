@@ -1,7 +1,7 @@
 //! Listeners over TCP and, with the feature `verbs`, SMB Direct.
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use smbd_files::transport::Tcp;
@@ -14,7 +14,7 @@ use crate::broker::FromBroker;
 use crate::clients::Clients;
 use crate::fork::{Forking, Program};
 use crate::listen::Addresses;
-use crate::log::Line;
+use crate::log::{line, warning};
 use crate::trouble::Trouble;
 
 /// How long a client may take nothing of what is sent, and how long it may be silent before it is asked.
@@ -43,10 +43,7 @@ pub(crate) async fn open(
         listeners.spawn(take(listener, "tcp", clients.clone()));
     }
     #[cfg(not(feature = "verbs"))]
-    if let Some(address) = addresses.rdma.first() {
-        let why = "this smbd-serve was built without RDMA (feature verbs)";
-        return Err(Trouble::Usage(format!("--listen rdma:{address}: {why}")));
-    }
+    without_rdma(addresses)?;
     #[cfg(feature = "verbs")]
     for address in &addresses.rdma {
         let listener = super::rdma::bind(*address)?;
@@ -54,6 +51,30 @@ pub(crate) async fn open(
         listeners.spawn(take(listener, "rdma", clients.clone()));
     }
     Ok(listeners)
+}
+
+#[cfg(not(feature = "verbs"))]
+fn without_rdma(addresses: &Addresses) -> Result<(), Trouble> {
+    let why = "this smbd-serve was built without RDMA (feature verbs)";
+    let address = addresses.rdma.first();
+    address.map_or(Ok(()), |address| Err(Trouble::Usage(format!("--listen rdma:{address}: {why}"))))
+}
+
+/// Whether this host has the addresses. Ports are not looked at: a server that runs has them.
+pub(crate) fn check(addresses: &Addresses, devices: &[(IpAddr, Option<u16>)]) -> Result<(), Trouble> {
+    for address in &addresses.tcp {
+        let bound = std::net::TcpListener::bind((address.ip(), 0));
+        bound.map_err(|error| cannot_listen(*address, &error))?;
+    }
+    #[cfg(not(feature = "verbs"))]
+    without_rdma(addresses)?;
+    let is_there = |ip: IpAddr| ip.is_unspecified() || devices.iter().any(|(device, _)| *device == ip);
+    match addresses.rdma.iter().find(|address| !is_there(address.ip())) {
+        Some(address) => Err(Trouble::Usage(format!(
+            "--listen rdma:{address}: no RDMA device has the address: `rdma link` shows devices"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// What is told of an address that cannot be listened at, with what to do about it.
@@ -72,7 +93,7 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Trouble {
 }
 
 fn told(address: SocketAddr, over: &str) {
-    Line::new("listening").with("address", address).with("over", over).write();
+    line("listening").with("address", address).with("over", over).write();
 }
 
 impl Accept for TcpListener {
@@ -86,7 +107,7 @@ impl Accept for TcpListener {
         let Some(place) = clients.enter(client, "tcp") else { return };
         match link(stream) {
             Ok(link) => drop(tasks.spawn(clients.clone().serve(client, "tcp", link, place))),
-            Err(error) => Line::new("client failed").with("client", client).with("why", error).write(),
+            Err(error) => warning("client failed").with("client", client).with("why", error).write(),
         }
     }
 }

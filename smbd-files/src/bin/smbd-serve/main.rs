@@ -24,13 +24,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker::FromBroker;
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 use clients::Clients;
 use fork::Program;
 use listen::Addresses;
-use log::Line;
+use log::line;
 use options::Options;
 use signals::Signals;
+use smbd_daemon::output;
 use smbd_files::folder::{self, Folder};
 use smbd_files::serve::Host;
 use smbd_smb2::security::{NtHash, RdmaTransforms, capital};
@@ -40,6 +41,8 @@ use tokio::sync::watch;
 use trouble::Trouble;
 use users::Users;
 
+/// The name of this program.
+const PROGRAM: &str = "smbd-serve";
 /// Threads that may wait for disks.
 const THREADS_MAX: usize = 64;
 /// The longest READ and WRITE: one page less than 1 MiB. Of a buffer that does not begin with a page, cifs.ko 6.12 would register one
@@ -49,25 +52,50 @@ const TRANSFER_MAX: u32 = (1 << 20) - 4096;
 const COMPUTER_MAX: usize = 15;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options: Options = match output::options(PROGRAM) {
+        Ok(options) => options,
+        Err(printed) => return printed,
+    };
+    log::start(options.log);
+    if options.check {
+        return match check(&options) {
+            Ok(()) => output::checked(PROGRAM),
+            Err(Trouble::Usage(wrong) | Trouble::Failed(wrong)) => usage(wrong),
+        };
+    }
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Trouble::Usage(wrong)) => {
-            Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
-        }
+        Err(Trouble::Usage(wrong)) => usage(wrong),
         Err(Trouble::Failed(why)) => {
             // That it cannot be written changes nothing.
-            let _ = writeln!(std::io::stderr(), "smbd-serve: {why}");
+            let _ = writeln!(std::io::stderr(), "{PROGRAM}: {why}");
             ExitCode::FAILURE
         }
     }
 }
 
+/// Ends with what is wrong with the options.
+fn usage(wrong: String) -> ! {
+    Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit()
+}
+
+/// Looks at all that is served, and at the addresses, of which it uses no port.
+fn check(options: &Options) -> Result<(), Trouble> {
+    let addresses = listen::addresses(&options.listen, &devices());
+    host(options, &addresses, new_guid()?, share(options)?)?;
+    listeners::check(&addresses, &devices())
+}
+
+/// Connections and memory (MiB) of this process.
+fn share(options: &Options) -> Result<(u16, u32), Trouble> {
+    let processes = if options.fork { options.children } else { 1 };
+    limits::share(options.connections, options.memory, processes).map_err(Trouble::Usage)
+}
+
 fn run(options: &Options) -> Result<(), Trouble> {
     let addresses = listen::addresses(&options.listen, &devices());
     let guid = options.child.map_or_else(new_guid, Ok)?;
-    let processes = if options.fork { options.children } else { 1 };
-    let share = limits::share(options.connections, options.memory, processes).map_err(Trouble::Usage)?;
+    let share = share(options)?;
     let host = host(options, &addresses, guid, share)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -110,7 +138,8 @@ fn host(
     let users = users.map_err(|error| Trouble::Failed(error.to_string()))?.unwrap_or_default();
     let served = folder::Options { case_sensitive: options.case_sensitive, read_only: options.read_only };
     let folder = Folder::open(&options.directory, &options.share, served);
-    let folder = folder.map_err(|error| Trouble::failed(options.directory.display(), error))?;
+    let folder = folder
+        .map_err(|error| Trouble::failed(format_args!("DIR {}", options.directory.display()), error))?;
     let mut params = Params::new(guid, &computer());
     params.shares =
         vec![Share { is_read_only: options.read_only, guests: options.guest, ..Share::new(&options.share) }];
@@ -169,7 +198,7 @@ async fn serve(
     };
     let mut listeners = listeners::open(addresses, broker, &clients).await?;
     signals.next().await;
-    Line::new("ending").with("seconds", options.drain).write();
+    line("ending").number("seconds", options.drain.into()).write();
     stop.send_replace(true);
     tokio::select! {
         () = accept::finish(&mut listeners) => {}
@@ -179,7 +208,7 @@ async fn serve(
             return Err(Trouble::Failed("ended at once; clients were not finished".into()));
         }
     }
-    Line::new("ended").write();
+    line("ended").write();
     Ok(())
 }
 

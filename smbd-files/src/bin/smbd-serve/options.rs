@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Parser;
+use smbd_daemon::log::Format;
 use smbd_smb2::wire::Guid;
 
 use crate::listen::Listen;
@@ -67,11 +68,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) connections: u16,
     /// The most connections of one address, with --fork the most children; more are refused [default: half of --connections or --children,
-    /// 8 at least]
+    /// 8 at least, but not all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) per_client: Option<u16>,
-    /// The most connections of one address that have not logged in; more are refused. With --fork it is --per-client [default: half of
-    /// --per-client]
+    /// The most connections of one address, or one /64 of IPv6, that have not logged in or are a guest's; more are refused. With --fork
+    /// it is --per-client [default: half of --per-client]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) logging_in: Option<u16>,
     /// Seconds in which a client has to log in; a connection without a session ends then
@@ -83,6 +84,13 @@ pub(crate) struct Options {
     /// Seconds that requests may still take when the server is told to end
     #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u16).range(0..=600))]
     pub(crate) drain: u16,
+    /// How log lines look
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log: Format,
+    /// Checks the options, the file of users, the directory and the addresses, and ends: 0 if all can be served, otherwise 2 and what is
+    /// wrong
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 /// A ServerGuid in hexadecimal digits, as a parent gives it to its children.

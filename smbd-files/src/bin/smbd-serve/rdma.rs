@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::accept::Accept;
 use crate::clients::Clients;
-use crate::log::Line;
+use crate::log::warning;
 use crate::trouble::Trouble;
 
 /// The longest message that a client may send, in bytes: what does not go by RDMA is not longer.
@@ -67,7 +67,7 @@ impl Accept for Listener {
         tasks.spawn(async move {
             match establish(incoming).await {
                 Ok(link) => clients.serve(client, "rdma", link, place).await,
-                Err(why) => Line::new("client failed").with("client", client).with("why", why).write(),
+                Err(why) => warning("client failed").with("client", client).with("why", why).write(),
             }
         });
     }

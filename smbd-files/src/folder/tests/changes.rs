@@ -70,7 +70,7 @@ fn the_root_is_neither_deleted_nor_renamed() {
 fn a_file_has_its_new_name_for_all_who_have_it_open() {
     let mut rig = Rig::new();
     let (one, other) = (rig.make("a").unwrap(), rig.open("a").unwrap());
-    let directory = rig.make_directory("d").unwrap();
+    fs::create_dir(rig.host("d")).unwrap();
     rig.folder.change(&one, &rename("d\\b", false), 0).unwrap();
     assert!(!rig.host("a").exists() && rig.host("d/b").exists());
     // The other deletes what it has open, and not what its name was.
@@ -78,7 +78,6 @@ fn a_file_has_its_new_name_for_all_who_have_it_open() {
     rig.folder.change(&other, &DELETE, 0).unwrap();
     rig.close(one);
     rig.close(other);
-    rig.close(directory);
     assert!(rig.host("a").exists() && !rig.host("d/b").exists());
 }
 
@@ -99,6 +98,69 @@ fn a_name_is_taken_from_another_file_only_if_it_may_be() {
     assert_eq!(rig.folder.change(&file, &rename("d", true), 0), Err(NtStatus::ACCESS_DENIED));
     assert_eq!(rig.folder.change(&directory, &rename("d\\e", false), 0), Err(NtStatus::ACCESS_DENIED));
     assert_eq!(rig.folder.change(&file, &rename("none\\e", false), 0), Err(NtStatus::OBJECT_PATH_NOT_FOUND));
+}
+
+#[test]
+fn another_link_of_a_file_is_another_name() {
+    let mut rig = Rig::new();
+    let file = rig.make("a").unwrap();
+    fs::hard_link(rig.host("a"), rig.host("b")).unwrap();
+    for name in ["b", "B"] {
+        assert_eq!(rig.folder.change(&file, &rename(name, false), 0), Err(NtStatus::OBJECT_NAME_COLLISION));
+        assert_eq!(
+            rig.folder.change(&file, &rename(name, true), 0),
+            Err(NtStatus::ACCESS_DENIED),
+            "it is open"
+        );
+    }
+    rig.folder.change(&file, &rename("c", false), 0).unwrap();
+    assert!(rig.host("b").exists() && rig.host("c").exists() && !rig.host("a").exists());
+}
+
+#[test]
+fn a_directory_keeps_its_name_as_long_as_something_beneath_it_is_open() {
+    let mut rig = Rig::new();
+    let directory = rig.make_directory("Dir").unwrap();
+    fs::create_dir(rig.host("Dir/sub")).unwrap();
+    fs::create_dir(rig.host("Dirs")).unwrap();
+    rig.write("Dir/sub/f", b"");
+    rig.write("Dirs/f", b"");
+    let looks = How { access: AccessMask::READ_ATTRIBUTES, ..How::default() };
+    let beside = rig.open("Dirs\\f").unwrap();
+    for name in ["Dir\\sub\\f", "DIR\\SUB", "dir\\sub\\F"] {
+        let (beneath, _) = rig.open_as(name, looks).unwrap();
+        for to in ["New", "DIR", "Dir"] {
+            let renamed = rig.folder.change(&directory, &rename(to, false), 0);
+            assert_eq!(renamed, Err(NtStatus::ACCESS_DENIED), "{name} {to}");
+        }
+        rig.close(beneath);
+    }
+    let moved = rig.open("Dir\\sub\\f").unwrap();
+    rig.folder.change(&moved, &rename("f", false), 0).unwrap();
+    rig.folder.change(&directory, &rename("New", false), 0).unwrap();
+    // It goes by its new name.
+    rig.close(directory);
+    let directory = rig.open("New").unwrap();
+    assert_eq!(rig.folder.change(&moved, &rename("new\\f", false), 0), Err(NtStatus::SHARING_VIOLATION));
+    rig.close(directory);
+    rig.folder.change(&moved, &rename("new\\f", false), 0).unwrap();
+    let directory = rig.open("New").unwrap();
+    assert_eq!(rig.folder.change(&directory, &rename("Dir", false), 0), Err(NtStatus::ACCESS_DENIED));
+    rig.close(beside);
+}
+
+#[test]
+fn nothing_comes_into_a_directory_that_somebody_may_delete() {
+    let mut rig = Rig::new();
+    let file = rig.make("f").unwrap();
+    let directory = rig.make_directory("d").unwrap();
+    for name in ["d\\f", "D\\F"] {
+        assert_eq!(rig.folder.change(&file, &rename(name, true), 0), Err(NtStatus::SHARING_VIOLATION));
+    }
+    rig.close(directory);
+    let lists = How { access: AccessMask::READ_DATA, ..How::default() };
+    let (_directory, _) = rig.open_as("d", lists).unwrap();
+    rig.folder.change(&file, &rename("d\\f", false), 0).unwrap();
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub(super) struct Rig {
 #[derive(Clone, Copy)]
 pub(super) struct How {
     pub(super) access: AccessMask,
+    /// As `access`, if not said.
+    pub(super) read_only_access: Option<AccessMask>,
     pub(super) share: ShareAccess,
     pub(super) disposition: CreateDisposition,
     pub(super) options: CreateOptions,
@@ -36,6 +38,7 @@ impl Default for How {
     fn default() -> Self {
         Self {
             access: ALL,
+            read_only_access: None,
             share: ShareAccess(7),
             disposition: CreateDisposition::OPEN,
             options: CreateOptions::NONE,
@@ -79,6 +82,7 @@ impl Rig {
             share: 0,
             path: SharePath::parse(Text::from(path))?,
             access: how.access,
+            read_only_access: how.read_only_access.unwrap_or(how.access),
             share_access: how.share,
             disposition: how.disposition,
             options: how.options,

@@ -123,6 +123,40 @@ fn a_file_without_write_bits_is_read_only_and_stays() {
 }
 
 #[test]
+fn what_replaces_a_file_makes_it_read_only_if_it_is_asked_to() {
+    use CreateDisposition as D;
+    for disposition in [D::OVERWRITE, D::OVERWRITE_IF, D::SUPERSEDE] {
+        let mut rig = Rig::new();
+        rig.write("f", b"content");
+        let how = How { attributes: FileAttributes::READONLY, ..How::of(disposition) };
+        let deletes = How { options: CreateOptions::DELETE_ON_CLOSE, ..how };
+        assert_eq!(rig.open_as("f", deletes).map(|_| ()), Err(NtStatus::CANNOT_DELETE));
+        assert_eq!(fs::read(rig.host("f")).unwrap(), b"content");
+        let (file, _) = rig.open_as("f", how).unwrap();
+        let known = rig.folder.attributes(&file).unwrap();
+        assert_eq!(known.file_attributes, FileAttributes::ARCHIVE | FileAttributes::READONLY);
+        // Whoever has replaced it may write it.
+        rig.folder.write(&file, 0, b"x", true, 0).unwrap();
+        assert_eq!(rig.open_as("f", how).map(|_| ()), Err(NtStatus::ACCESS_DENIED));
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_opened_for_what_is_left() {
+    let mut rig = Rig::new();
+    let how = How { attributes: FileAttributes::READONLY, ..How::of(CreateDisposition::CREATE) };
+    let (file, _) = rig.open_as("f", how).unwrap();
+    rig.close(file);
+    let left = AccessMask(super::ALL.0 & !(AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0));
+    let maximum = How { read_only_access: Some(left), ..How::of(CreateDisposition::OPEN_IF) };
+    let (file, _) = rig.open_as("f", maximum).unwrap();
+    assert_eq!(rig.folder.write(&file, 0, b"x", false, 0), Err(NtStatus::ACCESS_DENIED));
+    // It is in nobody's way who lets no one write.
+    let reads = How { access: AccessMask::READ_DATA, share: ShareAccess(5), ..How::default() };
+    assert!(rig.open_as("f", reads).is_ok());
+}
+
+#[test]
 fn nothing_is_changed_in_a_folder_that_is_served_for_reading() {
     let mut rig = Rig::with(Options { read_only: true, ..Options::default() });
     rig.write("f", b"content");

@@ -36,7 +36,7 @@ async fn take(shared: Arc<Shared>, mut stop: watch::Receiver<bool>, path: PathBu
         };
         match accepted {
             Accepted::Connection(connection) => enter(&shared, *connection),
-            Accepted::Lost => shared.log().line("broker lost").with("broker", path.display()).write(),
+            Accepted::Lost => shared.log().warning("broker lost").with("broker", path.display()).write(),
             Accepted::Attached { instance } => is_attached(&shared, &path, instance),
         }
     }

@@ -168,7 +168,7 @@ impl Client {
     }
     fn failed(&self, client: SocketAddr, why: String) {
         Counters::add(&self.shared.counters.failed, 1);
-        self.shared.log().line("client failed").with("client", client).with("why", why).write();
+        self.shared.log().warning("client failed").with("client", client).with("why", why).write();
     }
 }
 

@@ -21,7 +21,7 @@ mod wishes;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use options::{Command, Options};
 use settings::Settings;
 use smbd_daemon::output;
@@ -31,7 +31,11 @@ use smbd_daemon::status::show;
 const PROGRAM: &str = "smbd-gateway";
 
 fn main() -> ExitCode {
-    match Options::parse().command {
+    let options: Options = match output::options(PROGRAM) {
+        Ok(options) => options,
+        Err(printed) => return printed,
+    };
+    match options.command {
         Command::Run(run) => match Settings::new(&run) {
             Ok(_) if run.common.check => output::checked(PROGRAM),
             Ok(settings) => match gateway::run(settings, run) {

@@ -1,5 +1,6 @@
 //! The four ciphers of 2.2.3.1.2.
 
+use alloc::sync::Arc;
 use core::fmt;
 
 use aes::cipher::KeyInit;
@@ -7,7 +8,7 @@ use aes::{Aes128, Aes256};
 use ctutils::CtEq;
 
 use super::super::error::SecurityError;
-use super::super::secret::Key;
+use super::super::secret::{Key, wipe_stack};
 use super::ccm::Direction;
 use super::copied::Copied;
 use super::gcm::Hash;
@@ -27,20 +28,29 @@ pub(in super::super) fn total(pieces: &[&mut [u8]]) -> Result<u32, SecurityError
     u32::try_from(len).map_err(|_| SecurityError::TooLong { len, max: LEN_MAX })
 }
 
-/// A key of one cipher. The key schedules are wiped when they are dropped.
+/// A key of one cipher. Clones share it: there is one of it in memory, it does not move, and it is wiped when the last of them is dropped.
 #[derive(Clone)]
 pub(in super::super) struct CipherKey(Mode);
 
+/// Each has memory of its own size: in the rest of a larger one would be what was on the stack.
 #[derive(Clone)]
 enum Mode {
-    Ccm128(Aes128),
-    Ccm256(Aes256),
-    Gcm128(Aes128, Hash),
-    Gcm256(Aes256, Hash),
+    Ccm128(Arc<Aes128>),
+    Ccm256(Arc<Aes256>),
+    Gcm128(Arc<(Aes128, Hash)>),
+    Gcm256(Arc<(Aes256, Hash)>),
+}
+
+impl Drop for CipherKey {
+    /// What it shares wipes itself.
+    fn drop(&mut self) {
+        wipe_stack();
+    }
 }
 
 impl CipherKey {
     /// The key for this cipher: its first 16 bytes if it has no longer one.
+    #[inline(never)]
     pub(in super::super) fn new(cipher: Cipher, key: &Key<32>) -> Result<Self, SecurityError> {
         let short = || {
             let (key, _) =
@@ -49,17 +59,17 @@ impl CipherKey {
         };
         let long = || Aes256::new(key.bytes().into());
         Ok(Self(match cipher {
-            Cipher::AES_128_CCM => Mode::Ccm128(short()?),
-            Cipher::AES_256_CCM => Mode::Ccm256(long()),
+            Cipher::AES_128_CCM => Mode::Ccm128(Arc::new(short()?)),
+            Cipher::AES_256_CCM => Mode::Ccm256(Arc::new(long())),
             Cipher::AES_128_GCM => {
                 let aes = short()?;
                 let hash = Hash::new(&aes);
-                Mode::Gcm128(aes, hash)
+                Mode::Gcm128(Arc::new((aes, hash)))
             }
             Cipher::AES_256_GCM => {
                 let aes = long();
                 let hash = Hash::new(&aes);
-                Mode::Gcm256(aes, hash)
+                Mode::Gcm256(Arc::new((aes, hash)))
             }
             other => return Err(SecurityError::UnknownCipher(other)),
         }))
@@ -74,20 +84,20 @@ impl CipherKey {
         }
     }
 
-    pub(in super::super) const fn cipher(&self) -> Cipher {
+    pub(in super::super) fn cipher(&self) -> Cipher {
         match self.0 {
             Mode::Ccm128(_) => Cipher::AES_128_CCM,
             Mode::Ccm256(_) => Cipher::AES_256_CCM,
-            Mode::Gcm128(..) => Cipher::AES_128_GCM,
-            Mode::Gcm256(..) => Cipher::AES_256_GCM,
+            Mode::Gcm128(_) => Cipher::AES_128_GCM,
+            Mode::Gcm256(_) => Cipher::AES_256_GCM,
         }
     }
 
     /// Length of a nonce in bytes (2.2.41).
-    pub(in super::super) const fn nonce_len(&self) -> usize {
+    pub(in super::super) fn nonce_len(&self) -> usize {
         match self.0 {
             Mode::Ccm128(_) | Mode::Ccm256(_) => 11,
-            Mode::Gcm128(..) | Mode::Gcm256(..) => 12,
+            Mode::Gcm128(_) | Mode::Gcm256(_) => 12,
         }
     }
 
@@ -123,10 +133,10 @@ impl CipherKey {
         len: u32,
     ) -> Tag {
         match &self.0 {
-            Mode::Ccm128(aes) => ccm::run(aes, Direction::Seal, (shorter(nonce), associated), parts, len),
-            Mode::Ccm256(aes) => ccm::run(aes, Direction::Seal, (shorter(nonce), associated), parts, len),
-            Mode::Gcm128(aes, hash) => gcm::seal((aes, hash), nonce, associated, parts),
-            Mode::Gcm256(aes, hash) => gcm::seal((aes, hash), nonce, associated, parts),
+            Mode::Ccm128(aes) => ccm::run(&**aes, Direction::Seal, (shorter(nonce), associated), parts, len),
+            Mode::Ccm256(aes) => ccm::run(&**aes, Direction::Seal, (shorter(nonce), associated), parts, len),
+            Mode::Gcm128(key) => gcm::seal((&key.0, &key.1), nonce, associated, parts),
+            Mode::Gcm256(key) => gcm::seal((&key.0, &key.1), nonce, associated, parts),
         }
     }
 
@@ -141,10 +151,10 @@ impl CipherKey {
         let len = total(pieces)?;
         let parts = pieces.iter_mut().map(|piece| &mut **piece);
         let expected = match &self.0 {
-            Mode::Ccm128(aes) => ccm::run(aes, Direction::Open, (shorter(nonce), associated), parts, len),
-            Mode::Ccm256(aes) => ccm::run(aes, Direction::Open, (shorter(nonce), associated), parts, len),
-            Mode::Gcm128(aes, hash) => gcm::expected((aes, hash), nonce, associated, pieces),
-            Mode::Gcm256(aes, hash) => gcm::expected((aes, hash), nonce, associated, pieces),
+            Mode::Ccm128(aes) => ccm::run(&**aes, Direction::Open, (shorter(nonce), associated), parts, len),
+            Mode::Ccm256(aes) => ccm::run(&**aes, Direction::Open, (shorter(nonce), associated), parts, len),
+            Mode::Gcm128(key) => gcm::expected((&key.0, &key.1), nonce, associated, pieces),
+            Mode::Gcm256(key) => gcm::expected((&key.0, &key.1), nonce, associated, pieces),
         };
         if !expected.ct_eq(tag).to_bool() {
             pieces.iter_mut().for_each(|piece| piece.fill(0));
@@ -153,8 +163,8 @@ impl CipherKey {
         match &self.0 {
             // Decrypted above: CCM authenticates what it is before it is encrypted.
             Mode::Ccm128(_) | Mode::Ccm256(_) => {}
-            Mode::Gcm128(aes, _) => gcm::decrypt(aes, nonce, pieces),
-            Mode::Gcm256(aes, _) => gcm::decrypt(aes, nonce, pieces),
+            Mode::Gcm128(key) => gcm::decrypt(&key.0, nonce, pieces),
+            Mode::Gcm256(key) => gcm::decrypt(&key.0, nonce, pieces),
         }
         Ok(())
     }

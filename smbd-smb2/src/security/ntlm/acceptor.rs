@@ -171,7 +171,7 @@ impl<A: Accounts> NtlmAcceptor<A> {
             let encrypted =
                 message.encrypted_key.try_into().map_err(|_| AuthError::SessionKeyLength { len })?;
             let mut key = Key::new(encrypted);
-            rc4(base.bytes(), &mut *key.0);
+            rc4(base.bytes(), key.bytes_mut());
             key
         } else {
             base

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::super::auth_error::AuthError;
 use super::super::mechanism::{Established, Fresh, Identity, Mechanism, Step};
 use super::super::negotiate_flags::NegotiateFlags;
-use super::super::secret::{Key, padded};
+use super::super::secret::Key;
 use super::authenticate::{AuthenticateMessage, MIC};
 use super::av::{self, AvId, AvPairs};
 use super::challenge::ChallengeMessage;
@@ -151,7 +151,7 @@ impl NtlmClient {
 /// ChallengeFromClient, and a key to be exchanged.
 fn randomness(fresh: &Fresh) -> ([u8; 8], Key<16>) {
     let (challenge, rest) = fresh.entropy().split_first_chunk().unwrap_or((&[0; 8], &[]));
-    (*challenge, Key(padded(rest)))
+    (*challenge, Key::padded(rest))
 }
 
 /// ExportedSessionKey and EncryptedRandomSessionKey.

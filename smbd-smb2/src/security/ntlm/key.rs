@@ -10,7 +10,7 @@ use md5::Md5;
 use rc4::{Rc4, StreamCipher};
 use zeroize::Zeroizing;
 
-use super::super::secret::{Key, padded};
+use super::super::secret::Key;
 use crate::wire::Text;
 
 /// The hash that NTLM knows a password by: MD4 over its UTF-16. Who has it needs no password, so it is as secret as that. It is wiped
@@ -91,7 +91,7 @@ fn upper(units: impl Iterator<Item = u16>) -> impl Iterator<Item = u16> {
 
 /// HMAC-MD5 over parts.
 pub(super) fn hmac_md5(key: &[u8; 16], parts: &[&[u8]]) -> [u8; 16] {
-    let mut mac = Hmac::<Md5>::new((&*padded::<64>(key)).into());
+    let mut mac = Hmac::<Md5>::new(Key::<64>::padded(key).bytes().into());
     parts.iter().for_each(|part| mac.update(part));
     mac.finalize().into_bytes().into()
 }

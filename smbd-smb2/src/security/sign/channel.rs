@@ -78,7 +78,7 @@ impl Ids {
 impl Signer {
     /// The algorithm.
     #[must_use]
-    pub const fn algorithm(&self) -> SigningAlgorithm {
+    pub fn algorithm(&self) -> SigningAlgorithm {
         self.key.algorithm()
     }
 
@@ -184,7 +184,7 @@ pub struct BindingSigner {
 impl BindingSigner {
     /// The algorithm.
     #[must_use]
-    pub const fn algorithm(&self) -> SigningAlgorithm {
+    pub fn algorithm(&self) -> SigningAlgorithm {
         self.key.algorithm()
     }
 
@@ -228,7 +228,7 @@ pub struct Verifier {
 impl Verifier {
     /// The algorithm.
     #[must_use]
-    pub const fn algorithm(&self) -> SigningAlgorithm {
+    pub fn algorithm(&self) -> SigningAlgorithm {
         self.key.algorithm()
     }
 
@@ -265,7 +265,7 @@ impl Verifier {
     }
 }
 
-const fn nonce_len(key: &MacKey) -> usize {
+fn nonce_len(key: &MacKey) -> usize {
     if key.has_nonce() { 12 } else { 0 }
 }
 

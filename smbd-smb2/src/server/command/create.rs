@@ -21,6 +21,11 @@ use crate::wire::{
 /// Attributes that a client may give a new file.
 const SETTABLE: FileAttributes = FileAttributes(0x0000_31A7);
 
+/// Options that are not supported (2.2.13), CREATE_TREE_CONNECTION of MS-FSA among them.
+const UNSUPPORTED: u32 = CreateOptions::OPEN_BY_FILE_ID.0 | CreateOptions::RESERVE_OPFILTER.0 | 0x0000_0080;
+/// Options that nobody has defined.
+const UNDEFINED: u32 = 0xFF00_0000;
+
 const BACKSLASH: u16 = 0x5C;
 
 /// 3.3.5.9.
@@ -41,8 +46,8 @@ fn begin(inner: &mut Inner, asked: &Asked, request: &CreateRequest<'_>) -> Resul
         Tree::Pipes => return Err(NtStatus::OBJECT_NAME_NOT_FOUND),
         Tree::Files { share, maximal_access, .. } => (share, maximal_access),
     };
-    let (path, options) = named(request)?;
-    let access = granted(request.desired_access, maximal_access)?;
+    let (path, options, disposition) = named(request)?;
+    let (access, read_only_access) = granted(request.desired_access, maximal_access)?;
     let makes = request.create_disposition != CreateDisposition::OPEN;
     let deletes = options.contains(CreateOptions::DELETE_ON_CLOSE);
     if (makes && !maximal_access.contains(AccessMask::WRITE_DATA))
@@ -59,8 +64,9 @@ fn begin(inner: &mut Inner, asked: &Asked, request: &CreateRequest<'_>) -> Resul
         share,
         path: path.clone(),
         access,
+        read_only_access,
         share_access: request.share_access,
-        disposition: request.create_disposition,
+        disposition,
         options,
         file_attributes: FileAttributes(request.file_attributes.0 & SETTABLE.0),
     };
@@ -69,6 +75,7 @@ fn begin(inner: &mut Inner, asked: &Asked, request: &CreateRequest<'_>) -> Resul
         tree: asked.tree_id,
         path,
         access,
+        read_only_access,
         maximal_access,
         options,
         channel_sequence: asked.header.channel_sequence(),
@@ -84,6 +91,7 @@ fn check(request: &CreateRequest<'_>) -> Result<(), NtStatus> {
     let (directory, file) = (CreateOptions::DIRECTORY_FILE, CreateOptions::NON_DIRECTORY_FILE);
     let is_valid = request.create_disposition.name().is_some()
         && request.share_access.unknown() == 0
+        && options.0 & UNDEFINED == 0
         && !options.contains(directory | file);
     if !is_valid {
         return Err(NtStatus::INVALID_PARAMETER);
@@ -96,42 +104,48 @@ fn check(request: &CreateRequest<'_>) -> Result<(), NtStatus> {
         request.create_disposition,
         CreateDisposition::SUPERSEDE | CreateDisposition::OVERWRITE | CreateDisposition::OVERWRITE_IF
     );
-    if options.contains(directory) && replaces {
+    let is_temporary = request.file_attributes.contains(FileAttributes::TEMPORARY);
+    if options.contains(directory) && (replaces || is_temporary) {
         return Err(NtStatus::INVALID_PARAMETER);
     }
     // 2.2.13
-    if options.contains(CreateOptions::OPEN_BY_FILE_ID) || options.contains(CreateOptions::RESERVE_OPFILTER) {
+    if options.0 & UNSUPPORTED != 0 {
         return Err(NtStatus::NOT_SUPPORTED);
     }
-    contexts(&request.contexts)
+    contexts(&request.contexts, options)
 }
 
-/// The path, and the options: a backslash at the end of a name makes it that of a directory (MS-FSA 2.1.5.1).
-fn named(request: &CreateRequest<'_>) -> Result<(SharePath, CreateOptions), NtStatus> {
-    let options = request.create_options;
+/// The path, the options and the disposition: a backslash at the end of a name makes it that of a directory (MS-FSA 2.1.5.1). What does
+/// not say that it makes one opens what is there.
+fn named(request: &CreateRequest<'_>) -> Result<(SharePath, CreateOptions, CreateDisposition), NtStatus> {
+    let (options, disposition) = (request.create_options, request.create_disposition);
     let units: Vec<u16> = request.name.units().collect();
     let Some((&BACKSLASH, name)) = units.split_last().filter(|(_, name)| !name.is_empty()) else {
-        return Ok((SharePath::parse(request.name)?, options));
+        return Ok((SharePath::parse(request.name)?, options, disposition));
     };
     let name: Vec<u8> = name.iter().flat_map(|unit| unit.to_le_bytes()).collect();
     let path = SharePath::parse(Text::from_wire(&name))?;
-    let opens = request.create_disposition == CreateDisposition::OPEN;
-    if options.contains(CreateOptions::NON_DIRECTORY_FILE)
-        || !(opens || options.contains(CreateOptions::DIRECTORY_FILE))
-    {
+    let opens = matches!(disposition, CreateDisposition::OPEN | CreateDisposition::OPEN_IF);
+    let makes = options.contains(CreateOptions::DIRECTORY_FILE);
+    if options.contains(CreateOptions::NON_DIRECTORY_FILE) || !(opens || makes) {
         return Err(NtStatus::OBJECT_NAME_INVALID);
     }
-    Ok((path, options | CreateOptions::DIRECTORY_FILE))
+    let disposition = if makes { disposition } else { CreateDisposition::OPEN };
+    Ok((path, options | CreateOptions::DIRECTORY_FILE, disposition))
 }
 
 /// Contexts that ask for more than is there are not answered, which declines it: leases, durable handles. What would open another file than the one that is named is refused.
-fn contexts(contexts: &CreateContexts<'_>) -> Result<(), NtStatus> {
+fn contexts(contexts: &CreateContexts<'_>, options: CreateOptions) -> Result<(), NtStatus> {
     for context in contexts.iter() {
         let context = context.map_err(|_: WireError| NtStatus::INVALID_PARAMETER)?;
         match context.name {
             // 3.3.5.9.7, 3.3.5.9.12: nothing is kept to be reconnected.
             CreateContext::DURABLE_HANDLE_RECONNECT | CreateContext::DURABLE_HANDLE_RECONNECT_V2 => {
                 return Err(NtStatus::OBJECT_NAME_NOT_FOUND);
+            }
+            // 2.2.13
+            CreateContext::EA_BUFFER if options.contains(CreateOptions::NO_EA_KNOWLEDGE) => {
+                return Err(NtStatus::ACCESS_DENIED);
             }
             // 3.3.5.9.1
             CreateContext::EA_BUFFER => return Err(status::EAS_NOT_SUPPORTED),
@@ -144,8 +158,9 @@ fn contexts(contexts: &CreateContexts<'_>) -> Result<(), NtStatus> {
     Ok(())
 }
 
-/// Open.GrantedAccess: generic rights as files have them, and no more than the share allows.
-fn granted(desired: AccessMask, maximal: AccessMask) -> Result<AccessMask, NtStatus> {
+/// Open.GrantedAccess: generic rights as files have them, and no more than the share allows; and what it is of a READONLY file.
+fn granted(desired: AccessMask, maximal: AccessMask) -> Result<(AccessMask, AccessMask), NtStatus> {
+    const WRITES: u32 = AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0;
     const GENERIC: [(AccessMask, u32); 4] = [
         (AccessMask::GENERIC_READ, 0x0012_0089),
         (AccessMask::GENERIC_WRITE, 0x0012_0116),
@@ -158,13 +173,16 @@ fn granted(desired: AccessMask, maximal: AccessMask) -> Result<AccessMask, NtSta
             access = AccessMask(access.with(generic, false).0 | rights);
         }
     }
+    let mut read_only = access;
     if access.contains(AccessMask::MAXIMUM_ALLOWED) {
-        access = access.with(AccessMask::MAXIMUM_ALLOWED, false) | maximal;
+        let asked = access.with(AccessMask::MAXIMUM_ALLOWED, false);
+        access = asked | maximal;
+        read_only = asked | AccessMask(maximal.0 & !WRITES);
     }
     if access == AccessMask::NONE || !maximal.contains(access) {
         return Err(NtStatus::ACCESS_DENIED);
     }
-    Ok(access)
+    Ok((access, read_only))
 }
 
 /// The file is open, or is not.
@@ -179,6 +197,11 @@ pub(in crate::server) fn done(
         Ok(_) => return failed(asked, NtStatus::INTERNAL_ERROR),
         Err(status) => return failed(asked, status),
     };
+    // What it made itself it may write.
+    let is_read_only = action == CreateAction::OPENED
+        && !attributes.is_directory()
+        && attributes.file_attributes.contains(FileAttributes::READONLY);
+    let access = if is_read_only { creating.read_only_access } else { creating.access };
     inner.on_opened(creating.handle, asked);
     // Session or tree connect may have gone in the meantime.
     if let Err(status) = inner.tree(asked) {
@@ -190,7 +213,7 @@ pub(in crate::server) fn done(
             let open = Open {
                 handle: creating.handle,
                 tree: creating.tree,
-                access: creating.access,
+                access,
                 options: creating.options,
                 is_directory: attributes.is_directory(),
                 path: creating.path.clone(),

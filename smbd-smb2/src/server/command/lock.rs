@@ -72,7 +72,7 @@ fn check(ranges: &[LockElement]) -> Result<bool, NtStatus> {
     if ranges.len() > RANGES_MAX {
         return Err(NtStatus::INSUFFICIENT_RESOURCES);
     }
-    if first.flags.contains(LockFlags::UNLOCK) {
+    if first.flags == LockFlags::UNLOCK {
         return Ok(true);
     }
     for range in ranges {

@@ -22,12 +22,12 @@ pub(in crate::server) fn request(
 ) -> Result<Outcome, NtStatus> {
     let max = inner.max_transact();
     let (file_id, open) = inner.open(asked, request.file_id)?;
-    let (handle, access) = (open.handle, open.access);
+    let (handle, access, is_directory) = (open.handle, open.access, open.is_directory);
     let change = if request.input.len() > max as usize {
         Err(NtStatus::INVALID_PARAMETER)
     } else {
         match request.info_type {
-            InfoType::FILE => of_class(request, access),
+            InfoType::FILE => of_class(request, access, is_directory),
             InfoType::FILESYSTEM | InfoType::QUOTA => Err(NtStatus::NOT_SUPPORTED),
             // 3.3.5.21.3: every file has the same.
             InfoType::SECURITY => Err(NtStatus::NOT_SUPPORTED),
@@ -60,13 +60,17 @@ enum Wanted {
     Nothing,
 }
 
-fn of_class(request: &SetInfoRequest<'_>, access: AccessMask) -> Result<Wanted, NtStatus> {
+fn of_class(
+    request: &SetInfoRequest<'_>,
+    access: AccessMask,
+    is_directory: bool,
+) -> Result<Wanted, NtStatus> {
     let input = request.input;
     let needs = |right| if access.contains(right) { Ok(()) } else { Err(NtStatus::ACCESS_DENIED) };
     match request.info_class {
         class::FILE_BASIC => {
             needs(AccessMask::WRITE_ATTRIBUTES)?;
-            Ok(Wanted::Change(Change::Basic(basic(input)?)))
+            Ok(Wanted::Change(Change::Basic(basic(input, is_directory)?)))
         }
         class::FILE_RENAME => {
             let change = rename(input)?;
@@ -126,9 +130,11 @@ fn time(input: &[u8], at: usize) -> Result<Option<TimeChange>, NtStatus> {
 }
 
 /// MS-FSCC 2.4.7.
-fn basic(input: &[u8]) -> Result<BasicChange, NtStatus> {
+fn basic(input: &[u8], is_directory: bool) -> Result<BasicChange, NtStatus> {
     let attributes = FileAttributes(word(input, 32)?);
-    if attributes.contains(FileAttributes::TEMPORARY | FileAttributes::DIRECTORY) {
+    // MS-FSA 2.1.5.15.2
+    let others = if is_directory { FileAttributes::TEMPORARY } else { FileAttributes::DIRECTORY };
+    if attributes.contains(others) {
         return Err(NtStatus::INVALID_PARAMETER);
     }
     let kept = attributes.with(FileAttributes::DIRECTORY | FileAttributes::NORMAL, false);

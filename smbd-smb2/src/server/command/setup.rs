@@ -135,8 +135,9 @@ fn validate(
         return Err(NtStatus::ACCESS_DENIED);
     }
     let is_shared = params.channels_max > 1;
-    // 3.3.5.5.3: all connections of a client have one dialect.
-    if *inner.dialect_of_all.get_or_insert(agreed.dialect) != agreed.dialect {
+    // 3.3.5.5.3: all connections of a client have one dialect. A ClientGuid is no secret: a guest fixes none.
+    let mut users = inner.sessions.values().filter_map(Session::valid).filter(|valid| !valid.is_nobody());
+    if is_user && users.any(|other| other.agreed.dialect != agreed.dialect) {
         return Err(NtStatus::USER_SESSION_DELETED);
     }
     let mut channels = Channels::new(on, keys);

@@ -1,11 +1,11 @@
 //! What SET_INFO changes (MS-FSA 2.1.5.15).
 
-use super::data::{ROOT, Store};
+use super::data::{Open, ROOT, Store};
 use super::tree::Body;
 use crate::server::action::Change;
 use crate::server::file::{BasicChange, TimeChange};
 use crate::server::path::SharePath;
-use crate::wire::{FileAttributes, NtStatus};
+use crate::wire::{AccessMask, FileAttributes, NtStatus};
 
 /// Changes something of what is open.
 pub(super) fn change(store: &mut Store, open: u64, change: &Change, now: u64) -> Result<(), NtStatus> {
@@ -88,9 +88,16 @@ fn rename(store: &mut Store, open: u64, path: &SharePath, replace: bool, now: u6
         return Err(NtStatus::ACCESS_DENIED);
     }
     let (parent, name) = store.parent(path)?.ok_or(NtStatus::INVALID_PARAMETER)?;
-    if is_within(store, parent, id) {
+    // Nothing that is open gets another path, and nothing comes into a directory that somebody may delete (MS-FSA 2.1.5.15.11).
+    let is_beneath = |node: u64| node != id && is_within(store, node, id);
+    if is_within(store, parent, id) || store.opens.values().any(|open| is_beneath(open.node)) {
         return Err(NtStatus::ACCESS_DENIED);
     }
+    if parent == old_parent && *name == *node.name {
+        return Ok(());
+    }
+    let deletes = |open: &Open| open.node == parent && open.usage.access.contains(AccessMask::DELETE);
+    let may_go = store.opens.values().any(deletes);
     let target = store.directory(parent).and_then(|directory| directory.find(name));
     if let Some(target) = target.filter(|target| *target != id) {
         if !replace {
@@ -100,6 +107,11 @@ fn rename(store: &mut Store, open: u64, path: &SharePath, replace: bool, now: u6
         if is_directory || store.is_open(target) || may_delete(store, target).is_err() {
             return Err(NtStatus::ACCESS_DENIED);
         }
+    }
+    if may_go {
+        return Err(NtStatus::SHARING_VIOLATION);
+    }
+    if let Some(target) = target.filter(|target| *target != id) {
         store.remove(target, now);
     }
     if let Some(directory) = store.directory_mut(old_parent) {

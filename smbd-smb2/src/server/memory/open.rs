@@ -24,7 +24,9 @@ pub(super) fn open(
         None => Some(ROOT),
         Some((parent, name)) => store.directory(parent).and_then(|directory| directory.find(name)),
     };
-    let usage = Use { access: how.access, share: how.share_access };
+    let is_read_only = found.and_then(|id| store.nodes.get(&id)).is_some_and(Node::is_read_only);
+    let access = if is_read_only { how.read_only_access } else { how.access };
+    let usage = Use { access, share: how.share_access };
     let (node, action) = match (found, place) {
         (Some(node), _) => (node, existing(store, node, how, usage, now)?),
         (None, Some((parent, name))) => (make(store, parent, name, how, now)?, CreateAction::CREATED),
@@ -67,9 +69,11 @@ fn existing(
     } else if how.options.contains(CreateOptions::DIRECTORY_FILE) {
         return Err(NtStatus::NOT_A_DIRECTORY);
     }
-    let is_read_only = node.attributes.contains(FileAttributes::READONLY) && !node.is_directory();
-    if is_read_only && (replaces || how.access.0 & WRITES != 0) {
+    if node.is_read_only() && (replaces || usage.access.0 & WRITES != 0) {
         return Err(NtStatus::ACCESS_DENIED);
+    }
+    if replaces {
+        may_replace(node, how)?;
     }
     // What replaces writes, whatever it was opened for.
     let access = if replaces { usage.access | AccessMask::WRITE_DATA } else { usage.access };
@@ -92,6 +96,24 @@ fn existing(
     Ok(if superseded { CreateAction::SUPERSEDED } else { CreateAction::OVERWRITTEN })
 }
 
+/// Whether a file gets the attributes with which it is replaced. What is hidden has to be known to be so (MS-FSA 2.1.5.1.2).
+fn may_replace(node: &Node, how: &OpenParameters) -> Result<(), NtStatus> {
+    let hides = FileAttributes(node.attributes.0 & (FileAttributes::HIDDEN.0 | FileAttributes::SYSTEM.0));
+    if how.disposition != CreateDisposition::SUPERSEDE && !how.file_attributes.contains(hides) {
+        return Err(NtStatus::ACCESS_DENIED);
+    }
+    may_stay(how)
+}
+
+/// Whether what gets its attributes by this can go when it is closed.
+fn may_stay(how: &OpenParameters) -> Result<(), NtStatus> {
+    let deletes = how.options.contains(CreateOptions::DELETE_ON_CLOSE);
+    if deletes && how.file_attributes.contains(FileAttributes::READONLY) {
+        return Err(NtStatus::CANNOT_DELETE);
+    }
+    Ok(())
+}
+
 fn make(store: &mut Store, parent: u64, name: &str, how: &OpenParameters, now: u64) -> Result<u64, NtStatus> {
     if how.disposition == CreateDisposition::OPEN || how.disposition == CreateDisposition::OVERWRITE {
         return Err(NtStatus::OBJECT_NAME_NOT_FOUND);
@@ -101,11 +123,8 @@ fn make(store: &mut Store, parent: u64, name: &str, how: &OpenParameters, now: u
         return Err(NtStatus::DELETE_PENDING);
     }
     let is_directory = how.options.contains(CreateOptions::DIRECTORY_FILE);
-    let deletes = how.options.contains(CreateOptions::DELETE_ON_CLOSE);
     let mut attributes = kept(how.file_attributes);
-    if deletes && attributes.contains(FileAttributes::READONLY) {
-        return Err(NtStatus::CANNOT_DELETE);
-    }
+    may_stay(how)?;
     let body = if is_directory {
         Body::Directory(Directory::default())
     } else {

@@ -79,6 +79,11 @@ impl Node {
         matches!(self.body, Body::Directory(_))
     }
 
+    /// Whether it is a file that cannot be written.
+    pub(super) const fn is_read_only(&self) -> bool {
+        !self.is_directory() && self.attributes.contains(FileAttributes::READONLY)
+    }
+
     /// Its data have changed.
     pub(super) const fn written(&mut self, now: u64) {
         self.last_write_time = now;

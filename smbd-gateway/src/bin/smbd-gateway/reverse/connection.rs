@@ -41,7 +41,7 @@ impl Client {
             Ok((tcp, reached)) => through(tcp, reached, address, stop, &shared).await,
             Err(why) => {
                 Counters::add(&shared.counters.failed, 1);
-                shared.log.line("client failed").with("client", address).with("why", why).write();
+                shared.log.warning("client failed").with("client", address).with("why", why).write();
             }
         }
         drop(pass);

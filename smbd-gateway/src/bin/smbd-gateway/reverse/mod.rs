@@ -103,7 +103,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                shared.log.line("listener failed").with("why", error).write();
+                shared.log.warning("listener failed").with("why", error).write();
                 // The reason, such as too few file descriptors, may last.
                 sleep(Duration::from_secs(1)).await;
                 continue;
