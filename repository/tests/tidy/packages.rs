@@ -64,7 +64,7 @@ fn each_command_of_a_page_that_builds_takes_the_versions_that_were_tested() {
         for word in ["cargo install ", "cargo run ", "cargo build "] {
             for (_, rest) in text.match_indices(word).map(|(at, _)| text.split_at(at)) {
                 let line = rest.lines().next().unwrap_or_default();
-                if line[word.len()..].starts_with(|c: char| c == '-' || c == 's') {
+                if line[word.len()..].starts_with(['-', 's']) {
                     commands += 1;
                     assert!(line.contains("--locked"), "{}: {line}", page.display());
                 }

@@ -457,7 +457,7 @@ fn keep_alives_of_the_server_are_dropped_wherever_the_stream_is_cut() {
         rig.stream(front);
         rig.stream(rest);
         let expected = vec![(answer.clone(), None), (answer.clone(), None)];
-        assert_eq!((rig.closed.clone(), rig.to_client), (None, expected), "cut at {cut}");
+        assert_eq!((rig.closed, rig.to_client), (None, expected), "cut at {cut}");
     }
 }
 
