@@ -11,6 +11,7 @@ use super::attributes::{Kind, is_read_only, kind, timespec, with_read_only};
 use super::beneath::{Key, Place, stat};
 use super::lookup::LookedUp;
 use super::open::{TRIES, may_delete};
+use super::removal::was_moved;
 use super::{Folder, FolderFile, status};
 
 pub(super) fn change(folder: &mut Folder, file: &FolderFile, change: &Change) -> FileResult<()> {
@@ -122,6 +123,9 @@ pub(super) fn rename_at(
     };
     if !to.is(&from) {
         move_to(&from, &to, replace)?;
+        if !was_moved(&from, &to, file.key) {
+            return Err(NtStatus::OBJECT_NAME_NOT_FOUND);
+        }
         folder.table.renamed(file.key, &from, &to);
     }
     Ok(Some(()))
