@@ -9,6 +9,7 @@ use super::attributes::{Kind, Times, again, is_read_only, kind, timespec, with_r
 use super::beneath::{Key, Place, stat};
 use super::lookup::LookedUp;
 use super::open::{TRIES, may_delete};
+use super::removal::was_moved;
 use super::{Folder, FolderFile, status};
 
 pub(super) fn change(folder: &mut Folder, file: &FolderFile, change: &Change) -> FileResult<()> {
@@ -148,6 +149,9 @@ pub(super) fn rename_at(
         return Err(NtStatus::SHARING_VIOLATION);
     }
     move_to(&from, &to, replace)?;
+    if !was_moved(&from, &to, file.key) {
+        return Err(NtStatus::OBJECT_NAME_NOT_FOUND);
+    }
     let to_path = folder.path(path);
     folder.table.renamed(file.key, (&from, &from_path), (&to, &to_path));
     Ok(Some(()))

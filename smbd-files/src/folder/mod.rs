@@ -4,8 +4,11 @@
 //!
 //! Files and directories beneath the folder. Links are not followed, wherever they lead: [`Folder`] looks up no name but by `openat2`
 //! with RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS and RESOLVE_NO_SYMLINKS. A link that is put in the way in the right moment leads
-//! nowhere. A name is deleted or renamed if it is that of the file that is open; a program of the host that gives the name to another
-//! file between this look and the change has that file deleted or renamed. To follow links that stay
+//! nowhere. A name is deleted or renamed if it is that of the file that is open. Linux has no call for that, and
+//! programs of the host may give the name to another file in between. A file that is deleted gets a name `.smbd-deleted-` with 32 digits
+//! first, and is looked at there; a file that was renamed is looked at under its new name. Another file gets its name back, unless that was
+//! taken meanwhile: then it stays under the other name, as does a file if the server ends in between. What another file has replaced by a
+//! rename is lost, and where the file system has no RENAME_NOREPLACE the other file is deleted. To follow links that stay
 //! inside would gain little and make two places of one name. Links, devices, pipes and sockets are not shown, and cannot be opened.
 //! File systems that are mounted below the folder are part of it.
 //!
@@ -31,6 +34,7 @@ mod listing;
 mod lookup;
 mod names;
 mod open;
+mod removal;
 mod status;
 mod table;
 #[cfg(test)]

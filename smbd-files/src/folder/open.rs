@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, Statx, fchmod, ftruncate, mkdirat, unlinkat};
+use rustix::fs::{Mode, OFlags, Statx, fchmod, ftruncate, mkdirat};
 use rustix::io::Errno;
 use smbd_smb2::server::{FileResult, OpenParameters, Use};
 use smbd_smb2::wire::{AccessMask, CreateAction, CreateDisposition, CreateOptions, FileAttributes, NtStatus};
@@ -12,7 +12,7 @@ use super::attributes::{Kind, Times, is_read_only, kind, with_read_only};
 use super::beneath::{self, Key, Place, stat};
 use super::lookup::LookedUp;
 use super::table::Opened;
-use super::{Folder, FolderFile, status};
+use super::{Folder, FolderFile, removal, status};
 
 /// What reads and what writes.
 const READS: u32 = AccessMask::READ_DATA.0 | AccessMask::EXECUTE.0;
@@ -244,11 +244,5 @@ pub(super) fn close(folder: &mut Folder, file: &FolderFile) {
         node.pending = node.pending.take().or(opened.place);
     }
     let Some(place) = folder.table.forget(file.key) else { return };
-    // What has the name by now may be something else: that stays.
-    let Ok(Some(found)) = place.stat() else { return };
-    if Key::of(&found) == file.key {
-        let flags = if kind(&found) == Kind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-        // A directory into which something has come stays. Nobody is there to be told.
-        let _ = unlinkat(&place.parent, place.name.as_os_str(), flags);
-    }
+    removal::remove(&place, file.key);
 }

@@ -14,9 +14,8 @@ const BESIDES: u64 = 16 << 20;
 const CREDITS: (u64, u64) = (128, 8192);
 /// File descriptors of the program itself.
 const OWN: u64 = 64;
-/// The most of an open file: its own, that of the directory in which its name is, and, of a directory, that of its enumeration. A client
-/// has some as well.
-const OF_OPEN: u64 = 3;
+/// The most of an open file: its own, and that of the directory in which its name is. A client has some as well.
+const OF_OPEN: u64 = 2;
 const OF_CLIENT: u64 = 16;
 
 /// Divides memory (MiB) and file descriptors among clients.
@@ -133,7 +132,7 @@ mod tests {
         assert_eq!(divided(64, 4096, 1 << 20), Ok((768, 4096)));
         assert_eq!(divided(64, 64 * 24, 1 << 20), Ok((128, 4096)));
         assert_eq!(divided(64, 64 * 528, 1 << 20), Ok((8192, 4096)));
-        assert_eq!(divided(4, 4096, 1024), Ok((8192, 74)));
+        assert_eq!(divided(4, 4096, 1024), Ok((8192, 112)));
         let said = divided(64, 64 * 24 - 1, 1 << 20).unwrap_err();
         assert_eq!(said, "--memory: 64 clients need 1536 MiB at least; or lower --connections");
         assert!(divided(64, 4096, 1024).is_err());

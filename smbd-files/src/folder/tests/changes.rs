@@ -3,6 +3,8 @@ use std::fs;
 use smbd_smb2::server::{BasicChange, Change, FileSystem, SharePath, TimeChange};
 use smbd_smb2::wire::{AccessMask, CreateDisposition, CreateOptions, FileAttributes, NtStatus, Text};
 
+use super::super::beneath::Place;
+use super::super::removal;
 use super::{How, Rig};
 
 fn rename(to: &str, replace: bool) -> Change {
@@ -186,6 +188,46 @@ fn what_has_become_another_file_is_neither_deleted_nor_renamed() {
     fs::rename(rig.host("f"), rig.host("moved")).unwrap();
     assert_eq!(rig.folder.change(&file, &rename("g", false), 0), Err(NtStatus::OBJECT_NAME_NOT_FOUND));
     assert!(rig.host("moved").exists() && !rig.host("g").exists());
+}
+
+#[test]
+fn what_becomes_another_file_in_the_moment_of_its_deletion_is_not_deleted() {
+    let mut rig = Rig::new();
+    for is_directory in [false, true] {
+        let file = if is_directory { rig.make_directory("f") } else { rig.make("f") }.unwrap();
+        let place = rig.folder.table.opened(file.key, file.open).unwrap().place.clone().unwrap();
+        removal::remove_when(&place, file.key, || {
+            fs::rename(rig.host("f"), rig.host("moved")).unwrap();
+            rig.write("f", b"another");
+        });
+        assert_eq!(fs::read(rig.host("f")).unwrap(), b"another");
+        assert!(rig.host("moved").exists());
+        assert_eq!(fs::read_dir(rig.host("")).unwrap().count(), 2);
+        // Without another file it goes.
+        fs::rename(rig.host("moved"), rig.host("f")).unwrap_or_else(|_| {
+            fs::remove_file(rig.host("f")).unwrap();
+            fs::rename(rig.host("moved"), rig.host("f")).unwrap();
+        });
+        removal::remove(&place, file.key);
+        assert_eq!(fs::read_dir(rig.host("")).unwrap().count(), 0);
+        rig.close(file);
+    }
+}
+
+#[test]
+fn a_file_that_was_renamed_in_the_place_of_another_gets_its_name_back() {
+    let mut rig = Rig::new();
+    let file = rig.make("f").unwrap();
+    let from = rig.folder.table.opened(file.key, file.open).unwrap().place.clone().unwrap();
+    let to = Place { name: "g".into(), ..from.clone() };
+    // Another program has swapped them after the look.
+    fs::rename(rig.host("f"), rig.host("moved")).unwrap();
+    rig.write("g", b"another");
+    assert!(!removal::was_moved(&from, &to, file.key));
+    assert_eq!(fs::read(rig.host("f")).unwrap(), b"another");
+    fs::rename(rig.host("moved"), rig.host("g")).unwrap();
+    assert!(removal::was_moved(&from, &to, file.key));
+    assert!(rig.host("g").exists());
 }
 
 #[test]
