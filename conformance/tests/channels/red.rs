@@ -1,13 +1,12 @@
 //! Each statement that a server or a client is held to can be broken, and is then named: a verdict that cannot be red says nothing.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use smbd_conformance::catalogue::{Breaks, Catalogue, UnderTest};
 use smbd_conformance::suite::{Outcome, Played, cases, play};
 use smbd_core::Token;
-use smbd_smb2::wire::{
-    Channel, Command, Guid, Header, NtStatus, ReadResponseFlags, header, negotiate, read, write,
-};
+use smbd_smb2::wire::{Channel, Command, Header, NtStatus, ReadResponseFlags, header, read, write};
 
 use super::wrong::{Said, Wrong};
 use super::{covered, lax, options, two_channels};
@@ -370,14 +369,19 @@ fn a_read_that_is_wrong_is_not_taken_for_a_write_that_is() {
 
 #[test]
 fn a_session_that_is_refused_in_a_dialect_of_the_server_is_not_passed_over() {
-    // All sessions are of one client, and that has one dialect (3.3.5.5.3).
-    let wrong = hears(|smb2| {
-        if is(smb2, Command::NEGOTIATE) {
-            negotiate::request::CLIENT_GUID.set(smb2, Guid([1; 16])).unwrap();
+    // The session in the first dialect of a case is granted, and those after it are refused.
+    static IS_FIRST: AtomicBool = AtomicBool::new(true);
+    let wrong = says(|said| {
+        if is(&said.smb2, Command::SESSION_SETUP)
+            && succeeds(&said.smb2)
+            && !IS_FIRST.swap(false, Ordering::Relaxed)
+        {
+            header::field::STATUS.set(&mut said.smb2, NtStatus::USER_SESSION_DELETED).unwrap();
         }
     });
     for case in ["read", "write"] {
         let case = format!("smb2::a_{case}_by_a_channel_that_is_none_is_refused");
+        IS_FIRST.store(true, Ordering::Relaxed);
         let Outcome::NotApplicable(why) = played(&wrong, &case).outcome else { panic!("{case} is judged") };
         assert_eq!(why, "the server refuses SMB2 SESSION_SETUP: STATUS_USER_SESSION_DELETED");
     }
