@@ -66,6 +66,7 @@ impl Host {
                         connection.completed(NOW, id, done).unwrap();
                     }
                     Action::Close(_) => return self.files().end(number, NOW),
+                    Action::Refused(_) => {}
                     other => panic!("{other:?}"),
                 }
             }

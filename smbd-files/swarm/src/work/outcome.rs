@@ -314,7 +314,8 @@ fn refused_lock(file: &mut File, handle: usize, waits: bool, failure: &Failure) 
     file.is_lost |= *failure == Failure::TimedOut;
     if waits {
         file.lock.waiting = None;
-        return false;
+        // A lock that waits ends with its file.
+        return *failure == Failure::Status(NtStatus::RANGE_NOT_LOCKED);
     }
     file.lock.is_busy = false;
     is_refused && file.lock.holder.is_some_and(|holder| holder != handle)
