@@ -33,7 +33,7 @@ pub fn print(program: &str, text: &str) -> ExitCode {
 /// The options of `program`. Wrong ones end it with 2.
 ///
 /// # Errors
-/// What was asked for is printed (`--help`, `--version`): the exit status, as of [`print`].
+/// What was asked for is printed (`--help`, `--version`): the exit status, as of [`print()`].
 pub fn options<T: Parser>(program: &str) -> Result<T, ExitCode> {
     T::try_parse().map_err(|error| {
         // Terminals have colours, and are never full.
@@ -44,7 +44,7 @@ pub fn options<T: Parser>(program: &str) -> Result<T, ExitCode> {
     })
 }
 
-/// The option `--check` of `program`, after its settings were found valid: says so. Exit status as of [`print`].
+/// The option `--check` of `program`, after its settings were found valid: says so. Exit status as of [`print()`].
 #[must_use]
 pub fn checked(program: &str) -> ExitCode {
     print(program, &format!("{program}: options and configuration are valid\n"))
