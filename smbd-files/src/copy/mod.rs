@@ -1,5 +1,5 @@
 //! Files copied between a share and this host: several pieces of each under way, in order at both ends, so that a copy that stopped can
-//! be resumed. A file has another name beside its own, [`partial`], until all of it is there.
+//! be resumed. A file has another name beside its own, [`partial()`], until all of it is there.
 
 mod check;
 mod failure;
@@ -28,11 +28,11 @@ pub const OVERLAP: u64 = PIECES_MAX as u64 * PIECE_MAX as u64;
 pub struct Options {
     /// How many pieces are under way at once: 1 to [`PIECES_MAX`]; others count as the nearest.
     pub pieces: u16,
-    /// Whether what a copy that stopped has left is kept, and this one goes on behind it: what is under the [`partial`] name, else what is
+    /// Whether what a copy that stopped has left is kept, and this one goes on behind it: what is under the [`partial()`] name, else what is
     /// under the file's own, which gets the other name until the end.
     pub resume: bool,
-    /// Whether both files are compared, as [`check`] does it, before the copy gets its own name. One that differs stays under the
-    /// [`partial`] name.
+    /// Whether both files are compared, as [`check()`] does it, before the copy gets its own name. One that differs stays under the
+    /// [`partial()`] name.
     pub check: bool,
 }
 
