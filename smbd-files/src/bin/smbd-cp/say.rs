@@ -16,7 +16,7 @@ pub(crate) fn line(text: impl Display) -> Result<(), Trouble> {
 /// The same, as it is.
 ///
 /// # Errors
-/// As of [`line`], as it is told.
+/// As of [`line()`], as it is told.
 pub(crate) fn text(text: impl Display) -> Result<(), String> {
     let mut out = io::stdout().lock();
     match write!(out, "{text}").and_then(|()| out.flush()) {
