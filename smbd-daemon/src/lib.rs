@@ -3,7 +3,7 @@
 //! `smbd-gateway` and `smbd-broker` listen at RDMA devices, and are looked after by the same people: their logs, settings, metrics and units
 //! look alike because they come from here. What a client gets is theirs.
 //!
-//! Without the feature `verbs` there are `admission`, `network`, `refusals` and `log` only, and no RDMA is needed to build.
+//! Without the feature `verbs` there is nothing that asks RDMA devices, and none is needed to build.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -19,17 +19,13 @@
 //! | [`host`], [`finding`] | what a `doctor` looks at, and how it tells what it found |
 
 pub mod admission;
-#[cfg(feature = "verbs")]
 pub mod drain;
-#[cfg(feature = "verbs")]
 pub mod file;
-#[cfg(feature = "verbs")]
 pub mod finding;
-#[cfg(all(test, feature = "verbs"))]
+#[cfg(test)]
 mod folder;
 #[cfg(feature = "verbs")]
 pub mod host;
-#[cfg(feature = "verbs")]
 pub mod limits;
 #[cfg(feature = "verbs")]
 pub mod listeners;
@@ -39,26 +35,19 @@ pub mod metrics;
 pub mod network;
 #[cfg(feature = "verbs")]
 pub mod notify;
-#[cfg(feature = "verbs")]
 pub mod options;
 pub mod output;
-#[cfg(feature = "verbs")]
 pub mod places;
-#[cfg(feature = "verbs")]
 pub mod prometheus;
 pub mod refusals;
 #[cfg(feature = "verbs")]
 pub mod reload;
-#[cfg(feature = "verbs")]
 pub mod signals;
-#[cfg(feature = "verbs")]
 pub mod socket_path;
 #[cfg(feature = "verbs")]
 pub mod status;
-#[cfg(feature = "verbs")]
 pub mod table;
 #[cfg(feature = "verbs")]
 pub mod trouble;
 
-#[cfg(feature = "verbs")]
 mod suggestion;

@@ -8,7 +8,7 @@ use smbd_smb2::wire::{FileAttributes, NtStatus};
 use super::attributes::{Kind, Times, again, is_read_only, kind, timespec, with_read_only};
 use super::beneath::{Key, Place, stat};
 use super::lookup::LookedUp;
-use super::open::{TRIES, may_delete};
+use super::open::{by_name, may_delete};
 use super::removal::was_moved;
 use super::{Folder, FolderFile, status};
 
@@ -86,14 +86,7 @@ fn basic(folder: &mut Folder, file: &FolderFile, change: &BasicChange) -> FileRe
 }
 
 fn rename(folder: &mut Folder, file: &FolderFile, path: &SharePath, replace: bool) -> FileResult<()> {
-    for _ in 0..TRIES {
-        if let Some(looked_up) = folder.lookup().look_up(path, true)?
-            && let Some(()) = rename_at(folder, file, (path, looked_up), replace)?
-        {
-            return Ok(());
-        }
-    }
-    Err(NtStatus::SHARING_VIOLATION)
+    by_name(folder, path, |folder, looked_up| rename_at(folder, file, (path, looked_up), replace))
 }
 
 /// Gives a file the name that was looked up. None if the name has changed meanwhile, and has to be looked up again.

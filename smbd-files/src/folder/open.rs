@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags, Statx, fchmod, ftruncate, mkdirat};
 use rustix::io::Errno;
-use smbd_smb2::server::{FileResult, OpenParameters, Use};
+use smbd_smb2::server::{FileResult, OpenParameters, SharePath, Use};
 use smbd_smb2::wire::{AccessMask, CreateAction, CreateDisposition, CreateOptions, FileAttributes, NtStatus};
 
 use super::attributes::{Kind, Times, is_read_only, kind, with_read_only};
@@ -18,7 +18,7 @@ use super::{Folder, FolderFile, removal, status};
 const READS: u32 = AccessMask::READ_DATA.0 | AccessMask::EXECUTE.0;
 const WRITES: u32 = AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0;
 /// How often something else may have come to a name between two looks at it.
-pub(super) const TRIES: usize = 16;
+const TRIES: usize = 16;
 /// Modes of what is made, less what the process masks.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
@@ -32,11 +32,20 @@ enum Look {
 }
 
 pub(super) fn open(folder: &mut Folder, how: &OpenParameters) -> FileResult<(FolderFile, CreateAction)> {
+    by_name(folder, &how.path, |folder, looked_up| open_at(folder, how, looked_up))
+}
+
+/// Looks a name up until `act` finds that it is still what it was.
+pub(super) fn by_name<T>(
+    folder: &mut Folder,
+    path: &SharePath,
+    mut act: impl FnMut(&mut Folder, LookedUp) -> FileResult<Option<T>>,
+) -> FileResult<T> {
     for _ in 0..TRIES {
-        if let Some(looked_up) = folder.lookup().look_up(&how.path, true)?
-            && let Some(opened) = open_at(folder, how, looked_up)?
+        if let Some(looked_up) = folder.lookup().look_up(path, true)?
+            && let Some(done) = act(folder, looked_up)?
         {
-            return Ok(opened);
+            return Ok(done);
         }
     }
     Err(NtStatus::SHARING_VIOLATION)

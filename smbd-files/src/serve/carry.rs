@@ -45,7 +45,6 @@ pub(super) fn carry_out(
         Operation::Attributes(_) | Operation::Volume(_) | Operation::List { .. } => {
             looked_at(host, number, &operation)
         }
-        named if named::path(&named).is_some() => named::carry_out(host, number, &named, now),
         other => {
             let mut files = host.files();
             let done = files.carry_out(number, id, other, None, now);

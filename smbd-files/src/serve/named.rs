@@ -69,14 +69,6 @@ async fn of_path(host: &Arc<Host>, number: ConnectionId, operation: Arc<Operatio
     }
 }
 
-/// Carries out an operation that looks a path up.
-pub(super) fn carry_out(host: &Host, number: ConnectionId, operation: &Operation, now: u64) -> Completion {
-    match look(host, number, operation, None, true, now)? {
-        Looked::Done(done) => Ok(done),
-        Looked::Unread(_) => Err(NtStatus::INTERNAL_ERROR),
-    }
-}
-
 /// The path is looked up while others use the folder: with `lookup`, if it has begun. Large directories are read if `reads`.
 fn look(
     host: &Host,

@@ -36,6 +36,13 @@ impl<M: Watched> Work<M> {
     fn may_fail(&self, running: &Running, failure: &Failure) -> bool {
         match failure {
             Failure::Status(NtStatus::CANCELLED) | Failure::Cancelled => running.is_cancelled,
+            // A lock that waits ends with its file, which is closed only when what waits was cancelled.
+            Failure::Status(NtStatus::RANGE_NOT_LOCKED) => {
+                let closes = |what: &What| matches!(what, What::Close | What::Disconnect | What::Logoff);
+                running.waits()
+                    && running.is_cancelled
+                    && self.running.values().any(|other| closes(&other.what))
+            }
             Failure::Transform(error) => self.may_be_bad(running, error.status()),
             Failure::Status(status @ (NtStatus::INVALID_SIGNATURE | NtStatus::AUTH_TAG_MISMATCH)) => {
                 self.may_be_bad(running, *status)
@@ -314,8 +321,7 @@ fn refused_lock(file: &mut File, handle: usize, waits: bool, failure: &Failure) 
     file.is_lost |= *failure == Failure::TimedOut;
     if waits {
         file.lock.waiting = None;
-        // A lock that waits ends with its file.
-        return *failure == Failure::Status(NtStatus::RANGE_NOT_LOCKED);
+        return false;
     }
     file.lock.is_busy = false;
     is_refused && file.lock.holder.is_some_and(|holder| holder != handle)

@@ -134,7 +134,8 @@ fn named(request: &CreateRequest<'_>) -> Result<(SharePath, CreateOptions, Creat
     Ok((path, options | CreateOptions::DIRECTORY_FILE, disposition))
 }
 
-/// Contexts that ask for more than is there are not answered, which declines it: leases, durable handles. What would open another file than the one that is named is refused.
+/// Contexts that ask for more than is there are not answered, which declines it: leases, durable handles. What would open another file than
+/// the one that is named is refused.
 fn contexts(contexts: &CreateContexts<'_>, options: CreateOptions) -> Result<(), NtStatus> {
     for context in contexts.iter() {
         let context = context.map_err(|_: WireError| NtStatus::INVALID_PARAMETER)?;
