@@ -24,6 +24,7 @@ use std::time::Duration;
 use clap::{CommandFactory as _, Parser as _};
 use options::{Command, Options, Verb};
 use place::{Place, Url};
+use smbd_daemon::output::write;
 use smbd_files::Settings;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -65,7 +66,7 @@ fn parsed(told: &clap::Error) -> ExitCode {
     if told.use_stderr() {
         told.exit();
     }
-    match say::text(told.render()) {
+    match write(&told.render().to_string()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             say::trouble(why);

@@ -1,7 +1,9 @@
 //! What the program says.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, Write as _};
+
+use smbd_daemon::output::write;
 
 use crate::trouble::Trouble;
 
@@ -10,19 +12,7 @@ use crate::trouble::Trouble;
 /// # Errors
 /// It cannot be written: its disk is full, for example.
 pub(crate) fn line(text: impl Display) -> Result<(), Trouble> {
-    self::text(format_args!("{text}\n")).map_err(Trouble::Failed)
-}
-
-/// The same, as it is.
-///
-/// # Errors
-/// As of [`line()`], as it is told.
-pub(crate) fn text(text: impl Display) -> Result<(), String> {
-    let mut out = io::stdout().lock();
-    match write!(out, "{text}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(format!("standard output: {error}")),
-        Ok(()) | Err(_) => Ok(()),
-    }
+    write(&format!("{text}\n")).map_err(Trouble::Failed)
 }
 
 /// A line on standard error, behind the name of the program. That it cannot be written changes nothing.
