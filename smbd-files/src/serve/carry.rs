@@ -11,7 +11,8 @@ use super::clock::now;
 use super::host::{Host, Told};
 use super::named;
 
-/// Begins an operation of a client, in a thread. What looks up a path waits for one of the client's `turns`.
+/// Begins an operation of a client, in a thread. What looks up a path or lists a directory waits for one of the client's `turns`; of all
+/// clients, as many list directories as may read large ones.
 pub(super) fn start(
     host: Arc<Host>,
     turns: &Arc<Semaphore>,
@@ -21,9 +22,22 @@ pub(super) fn start(
 ) {
     if named::path(&operation).is_some() {
         named::start(host, turns, (number, id), operation);
-    } else {
-        spawn_blocking(move || carry_out(&host, number, id, operation, data, now()));
+        return;
     }
+    let lists = matches!(operation, Operation::List { .. });
+    let of_thread = Arc::clone(&host);
+    let work = move || carry_out(&of_thread, number, id, operation, data, now());
+    if !lists {
+        spawn_blocking(work);
+        return;
+    }
+    let turns = Arc::clone(turns);
+    tokio::spawn(async move {
+        let _turn = turns.acquire().await;
+        let _reading = host.reading().acquire().await;
+        // Whatever became of it, the turn is over.
+        let _ = spawn_blocking(work).await;
+    });
 }
 
 /// Carries out an operation, and tells its client. `data` is what was fetched for it.

@@ -55,7 +55,7 @@ struct Teller {
 pub struct Host {
     server: Arc<Server>,
     files: Mutex<Files<Folder>>,
-    /// To read large directories for names.
+    /// To read large directories for names, and to list directories.
     reading: Semaphore,
     clients: Mutex<BTreeMap<ConnectionId, Teller>>,
     last: AtomicU64,

@@ -225,6 +225,26 @@ async fn clients_go_on_while_others_wait_until_a_large_directory_is_read() {
     }
 }
 
+#[tokio::test]
+async fn clients_go_on_while_others_list_directories_and_these_wait_for_their_turn() {
+    let rig = Rig::new("listed");
+    fs::write(rig.path.join("f"), b"abc").unwrap();
+    let reading = rig.host.reading();
+    let all = reading.acquire_many(reading.available_permits().try_into().unwrap()).await.unwrap();
+    let (remote, _served) = rig.remote();
+    let share = remote.login(tester("right")).await.unwrap().connect("data").await.unwrap();
+    let listing = tokio::spawn(async move { share.list("").await.map(|entries| entries.len()) });
+    let (remote, _served) = rig.remote();
+    let share = remote.login(tester("right")).await.unwrap().connect("data").await.unwrap();
+    for _ in 0..20 {
+        let file = share.open("f").await.unwrap();
+        assert_eq!(file.read_at(0, 10).await.unwrap(), b"abc"[..]);
+    }
+    assert!(!listing.is_finished());
+    drop(all);
+    assert_eq!(listing.await.unwrap().unwrap(), 1);
+}
+
 #[test]
 fn a_session_that_is_replaced_is_told_to_all_others() {
     let mut two = Two::new("replaced");
