@@ -103,8 +103,13 @@ impl Channels {
         Some(&self.keys.as_ref()?.verifier)
     }
 
-    /// Signs an answer to a request that binds the session, and does not end that (3.3.4.1.1). Without a nonce of its own it is left
-    /// without a signature (SE-2).
+    /// Whether an answer to a request that binds the session can be signed (SE-2).
+    pub(super) fn can_sign_binding(&self, message_id: MessageId) -> bool {
+        self.keys.as_ref().is_some_and(|keys| keys.signer.can_sign_binding(message_id))
+    }
+
+    /// Signs an answer to a request that binds the session, and does not end that (3.3.4.1.1). A failure without a nonce of its own is
+    /// left without a signature (SE-2).
     pub(super) fn sign_binding(&mut self, element: &mut [u8]) -> Result<(), SecurityError> {
         let Some(keys) = &mut self.keys else { return Ok(()) };
         match keys.signer.sign_binding(element) {

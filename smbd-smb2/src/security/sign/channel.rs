@@ -118,14 +118,23 @@ impl Signer {
     /// [`SecurityError::Wire`] if the header is not complete, [`SecurityError::NonceKept`]. The element is as it was then.
     pub fn sign_binding(&mut self, element: &mut [u8]) -> Result<(), SecurityError> {
         let message_id = field::MESSAGE_ID.get(element)?;
-        if self.key.has_nonce() {
+        if !self.can_sign_binding(message_id) {
             let Ids { next, end } = self.left;
-            let is_left = (next..end).contains(&message_id.0) && self.used.len() < ANSWERS_MAX;
-            if !is_left || !self.used.insert(message_id.0) {
-                return Err(SecurityError::NonceKept { message_id, next, end });
-            }
+            return Err(SecurityError::NonceKept { message_id, next, end });
+        }
+        if self.key.has_nonce() {
+            self.used.insert(message_id.0);
         }
         mark_and_sign(&self.key, self.side, element)
+    }
+
+    /// Whether [`Self::sign_binding`] signs an answer with this MessageId.
+    #[must_use]
+    pub fn can_sign_binding(&self, message_id: MessageId) -> bool {
+        let Ids { next, end } = self.left;
+        let id = message_id.0;
+        !self.key.has_nonce()
+            || ((next..end).contains(&id) && self.used.len() < ANSWERS_MAX && !self.used.contains(&id))
     }
 
     /// The signature of an element, from the beginning of its SMB2 header to its end, padding of a compound included, in any number of

@@ -38,6 +38,10 @@ pub(in crate::server) fn request(
         Ok((begun, step))
     });
     match stepped {
+        // SE-2: a client that gets such an answer without a signature may end the connection.
+        Ok((_, Step::Continue(_))) if !can_sign(inner, asked) => {
+            Ok(failed(asked, NtStatus::REQUEST_NOT_ACCEPTED))
+        }
         Ok((begun, Step::Continue(token))) => {
             inner.link.bindings.insert(id, begun);
             let Outcome::Answer(answer) = more(asked, &token, Some(Hash::Binding)) else {
@@ -91,6 +95,12 @@ fn check(inner: &Inner, asked: &Asked, element: &[u8]) -> Result<(), NtStatus> {
 fn has_same_algorithms(here: Agreed, there: Agreed) -> Result<(), NtStatus> {
     let is_same = here.cipher == there.cipher && here.signing == there.signing;
     if is_same { Ok(()) } else { Err(NtStatus::INVALID_PARAMETER) }
+}
+
+/// Whether an answer that goes on with the binding can have the signature that it needs.
+fn can_sign(inner: &Inner, asked: &Asked) -> bool {
+    let session = inner.sessions.get(&asked.session_id.0).and_then(Session::valid);
+    session.is_some_and(|valid| valid.channels.can_sign_binding(asked.header.message_id))
 }
 
 /// Whether the session can have another channel, and the connection another session.
