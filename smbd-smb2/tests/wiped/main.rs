@@ -83,11 +83,10 @@ fn used_here(signing: SigningAlgorithm, cipher: Cipher) -> Box<SessionKeys> {
 
 #[test]
 fn no_key_is_left_in_memory_when_its_session_is_over() {
-    for (signing, cipher) in [
-        (SigningAlgorithm::AES_GMAC, Cipher::AES_128_GCM),
-        (SigningAlgorithm::AES_CMAC, Cipher::AES_128_CCM),
-        (SigningAlgorithm::HMAC_SHA256, Cipher::AES_128_GCM),
-    ] {
+    let signings = [SigningAlgorithm::AES_GMAC, SigningAlgorithm::AES_CMAC, SigningAlgorithm::HMAC_SHA256];
+    let ciphers = [Cipher::AES_128_GCM, Cipher::AES_128_CCM];
+    for (signing, cipher) in signings.into_iter().flat_map(|signing| ciphers.map(|cipher| (signing, cipher)))
+    {
         let keys = used(signing, cipher);
         let live = copies();
         // The server keeps them for answers that are to be sent.
