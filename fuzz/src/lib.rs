@@ -12,6 +12,7 @@
 //! | `monitor` | the same | the monitor finds no violation in what two connections say |
 //! | `smb2` | a message of SMB2 | what is read lies inside; what is built of it is read as the same |
 //! | `relay` | messages of a client and a server, room, ends of operations | room and buffers are kept, and nothing follows the end |
+//! | `reverse` | the same of a gateway the other way round | the server has access to its own buffers only, and the rest as for `relay` |
 //! | `ntlm` | a message of NTLM | both sides answer it or fail; nobody logs in without a password |
 //! | `spnego` | a token of SPNEGO | the same, in every state; what is read is written as it was |
 //! | `smb2_client` | a server's answers, changed, and messages of nobody | each operation of a client has one result, and memory is back before it |
@@ -25,6 +26,7 @@
 //! `cargo run --locked -p smbd-fuzz --bin fuzz-connection -- FILE`.
 
 pub mod replay;
+#[cfg(feature = "smbd-sim")]
 mod rig;
 pub mod targets;
 

@@ -9,14 +9,15 @@ use std::{env, fmt, fs, io};
 static TRACE: AtomicBool = AtomicBool::new(false);
 
 /// Prints what happens, if somebody is looking.
-pub(crate) fn trace(what: fmt::Arguments<'_>) {
+pub fn trace(what: fmt::Arguments<'_>) {
     if is_traced() {
         eprintln!("  {what}");
     }
 }
 
 /// Whether somebody is looking.
-pub(crate) fn is_traced() -> bool {
+#[must_use]
+pub fn is_traced() -> bool {
     TRACE.load(Ordering::Relaxed)
 }
 

@@ -1,18 +1,9 @@
 //! Two connections and their hosts, joined by devices and a network that do their worst.
 
-use std::time::Duration;
-
-use smbd_conformance::monitor::rules::behaviour::{
-    KEEPALIVE_ASKS_BACK, KEEPALIVE_LATE, KEEPALIVE_UNANSWERED,
-};
-use smbd_conformance::monitor::rules::negotiation::{NEGOTIATION_LATE, RESPONSE_MAX_READ_WRITE};
-use smbd_conformance::monitor::{self, text};
-use smbd_sim::capture::{Link, Writer};
-use smbd_sim::nic::Personality;
 use smbd_sim::swarm::{self, FaultLevel, Options, Plan, Profile};
-use smbd_sim::trace::Pcap;
 
-fn plan(data: &[u8]) -> Plan {
+/// The run that bytes choose.
+pub(super) fn plan(data: &[u8]) -> Plan {
     let (level, bytes) = data.split_first().unwrap_or((&0, &[]));
     let faults = [FaultLevel::Heavy, FaultLevel::Light, FaultLevel::None][usize::from(level % 3)];
     let options = Options { profile: Profile::Random, personality: None, faults };
@@ -26,39 +17,4 @@ pub fn pair(data: &[u8]) {
         panic!("{failure}");
     }
     assert!(report.delivered || report.hostile, "not everything was delivered");
-}
-
-/// What the monitor calls broken, the core must never send.
-pub fn monitor(data: &[u8]) {
-    let plan = plan(data);
-    if plan.hostile.is_some() {
-        return;
-    }
-    let file = capture(&plan);
-    let verdict = monitor::check(&smbd_sim::decode::read(file.as_slice()));
-    // Some are configured to do what the Microsoft suite does not like.
-    let little = plan.configs[1].max_read_write_size < 1 << 20;
-    let patient = plan.configs[1].passive_negotiation_timeout > Duration::from_secs(5);
-    // Faults make hosts hang and networks fall silent; what comes late then, or not at all, is no decision.
-    let faulty = !plan.rounds.is_empty() || !plan.standing.is_empty();
-    let late = [&NEGOTIATION_LATE, &KEEPALIVE_LATE, &KEEPALIVE_UNANSWERED];
-    let mut found = verdict.findings().filter(|finding| {
-        let excused = (little && finding.rule == &RESPONSE_MAX_READ_WRITE)
-            || (patient && finding.rule == &NEGOTIATION_LATE)
-            || (faulty && late.contains(&finding.rule))
-            // One empty message answers the peer and asks for a probe of one's own: a capture cannot tell (KA-1).
-            || finding.rule == &KEEPALIVE_ASKS_BACK;
-        !excused
-    });
-    assert!(found.next().is_none(), "{}", text::verdict(&verdict));
-}
-
-fn capture(plan: &Plan) -> Vec<u8> {
-    let written = match plan.personality {
-        Personality::Roce => Writer::roce(Vec::new(), Link::roce())
-            .and_then(|writer| swarm::run_showing(plan, None, Pcap::new(writer)).1.finish()),
-        Personality::Iwarp => Writer::iwarp(Vec::new(), Link::iwarp())
-            .and_then(|writer| swarm::run_showing(plan, None, Pcap::new(writer)).1.finish()),
-    };
-    written.expect("memory takes everything")
 }
