@@ -297,3 +297,35 @@ fn a_full_disk_is_exit_status_2_and_a_reader_who_has_gone_is_none() {
         assert_eq!(status, Some(0), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn past_the_limit_of_file_sizes_exit_status_is_2_with_what_is_too_long() {
+    let (out, report) = (place("limited.out"), place("limited.html"));
+    let name = report.to_str().unwrap();
+    let to_file = ["run", CASE, "--format", "html", "--output", name];
+    let in_output = "standard output: File too large";
+    for (arguments, blocks, why) in [
+        (&["list"][..], 0, "output: File too large"),
+        (&["--help"], 0, in_output),
+        (&to_file, 1, &format!("{name}.part: File too large")),
+    ] {
+        let mut limited = Command::new("sh");
+        limited.arg("-c").arg(format!("ulimit -f {blocks}; exec \"$@\"")).arg("sh");
+        limited.arg(env!("CARGO_BIN_EXE_smbd-conformance")).args(arguments);
+        let ended_as = limited.stdout(File::create(&out).unwrap()).output().unwrap();
+        let (status, _, said) = ended(ended_as);
+        assert_eq!(status, Some(2), "{arguments:?}: {said}");
+        assert!(said.starts_with(&format!("smbd-conformance: {why}")), "{arguments:?}: {said}");
+    }
+    assert!(!report.exists());
+}
+
+#[test]
+fn help_that_cannot_be_printed_is_no_success() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let (status, _, said) = ended(program(&["--help"]).stdout(full).output().unwrap());
+    assert_eq!(
+        (status, said.as_str()),
+        (Some(2), "smbd-conformance: standard output: No space left on device (os error 28)\n")
+    );
+}

@@ -53,6 +53,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "smbd-verbs",
         "smbd-tools",
         "smbd-files",
+        "smbd-program",
         "smbd-daemon",
         "smbd-gateway",
         "smbd-broker",

@@ -115,3 +115,39 @@ fn help_that_cannot_be_printed_is_no_success() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("standard output: No space left on device"), "{said}");
 }
+
+#[test]
+fn a_standard_output_past_the_limit_of_file_sizes_is_said_and_is_no_success() {
+    let path = std::env::temp_dir().join(format!("smbd-broker-size-{}", std::process::id()));
+    for arguments in ["config", "--help"] {
+        let out = std::fs::File::create(&path).expect("a place of this program");
+        let mut program = Command::new("sh");
+        program.args(["-c", "ulimit -f 0; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_smbd-broker")]);
+        let output = program.arg(arguments).stdout(out).output().expect("the program starts");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {:?} {said}", output.status);
+        assert!(said.contains("standard output: File too large"), "{arguments}: {said}");
+    }
+    std::fs::remove_file(path).expect("the file is there");
+}
+
+/// Set where the test below runs as a process of its own, with a limit.
+const LIMITED: &str = "SMBD_BROKER_LIMITED";
+
+#[test]
+fn memory_of_an_owner_past_the_limit_of_file_sizes_is_an_error_and_not_the_end_of_the_broker() {
+    if std::env::var_os(LIMITED).is_some() {
+        // As the program begins.
+        smbd_program::outlive_file_size().expect("a handler is set");
+        let refused = smbd_broker::socket::memory(1 << 20).expect_err("it is limited");
+        assert_eq!(refused.kind(), std::io::ErrorKind::FileTooLarge);
+        return;
+    }
+    let name = "memory_of_an_owner_past_the_limit_of_file_sizes_is_an_error_and_not_the_end_of_the_broker";
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 1; exec \"$@\"", "sh"]);
+    limited.arg(std::env::current_exe().expect("it runs")).args(["--exact", name]).env(LIMITED, "1");
+    let output = limited.output().expect("the test starts");
+    assert!(output.status.success(), "{:?} {}", output.status, text(&output.stderr));
+    assert!(text(&output.stdout).contains("1 passed"), "{}", text(&output.stdout));
+}

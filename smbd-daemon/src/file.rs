@@ -51,11 +51,15 @@ pub fn parse<T: DeserializeOwned>(text: &str, program: &str) -> Result<T, String
 /// # Errors
 /// It is 0.
 pub fn seconds(key: &str, value: u64) -> Result<Duration, String> {
-    if value == 0 {
-        Err(format!("{key} is 0, and has to be 1 at least"))
-    } else {
-        Ok(Duration::from_secs(value))
-    }
+    at_least(key, value, 1).map(|()| Duration::from_secs(value))
+}
+
+/// Checks a number that is written under this key.
+///
+/// # Errors
+/// It is less than `least`.
+pub fn at_least(key: &str, value: u64, least: u64) -> Result<(), String> {
+    if value < least { Err(format!("{key} is {value}, and has to be {least} at least")) } else { Ok(()) }
 }
 
 /// For tests: keys of `T` that a documented file lacks, in its sections and lists, each as it begins: `[limits]`, `[[listener]]`. Keys

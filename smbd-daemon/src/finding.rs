@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::Serialize;
-
-use crate::output;
+use smbd_program::output;
 
 /// Exit status when something was found, and when it could not be looked.
 const EXIT_FOUND: u8 = 1;

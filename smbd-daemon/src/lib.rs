@@ -3,6 +3,8 @@
 //! `smbd-gateway` and `smbd-broker` listen at RDMA devices, and are looked after by the same people: their logs, settings, metrics and units
 //! look alike because they come from here. What a client gets is theirs.
 //!
+//! What they have in common with programs that do not serve is in `smbd-program`.
+//!
 //! Without the feature `verbs` there is nothing that asks RDMA devices, and none is needed to build.
 //!
 //! | module | what it is |
@@ -13,7 +15,6 @@
 //! | [`log`](mod@log), [`prometheus`], [`metrics`] | what is told to files and to programs that collect it |
 //! | [`status`], [`table`] | a Unix socket that says what goes on, and how that is shown |
 //! | [`socket_path`] | the path of a Unix socket, with its mode and without what is left of others |
-//! | [`output`] | standard output of commands that print and end |
 //! | [`notify`], [`signals`], [`drain`] | the service manager, and the end |
 //! | [`limits`], [`trouble`] | what the system has to allow, and what to check when it does not |
 //! | [`host`], [`finding`] | what a `doctor` looks at, and how it tells what it found |
@@ -36,7 +37,6 @@ pub mod network;
 #[cfg(feature = "verbs")]
 pub mod notify;
 pub mod options;
-pub mod output;
 pub mod places;
 pub mod prometheus;
 pub mod refusals;

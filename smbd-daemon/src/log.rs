@@ -41,7 +41,9 @@ pub fn tell_process() {
 }
 
 fn output(format: Format, to: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) -> Dispatch {
-    let lines = tracing_subscriber::fmt().with_ansi(false).with_target(false).with_writer(to);
+    // Of a line that is left out it would tell on standard error, and panic if that cannot be written either.
+    let lines = tracing_subscriber::fmt().with_ansi(false).with_target(false).log_internal_errors(false);
+    let lines = lines.with_writer(to);
     match format {
         Format::Text => lines.finish().into(),
         Format::Json => lines.event_format(Json).finish().into(),

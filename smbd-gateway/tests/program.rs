@@ -228,3 +228,18 @@ fn a_full_standard_output_is_said_and_is_no_success() {
         assert!(said.contains("standard output: No space left on device"), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn a_standard_output_past_the_limit_of_file_sizes_is_said_and_is_no_success() {
+    let path = std::env::temp_dir().join(format!("smbd-gateway-size-{}", std::process::id()));
+    for arguments in [&["config"][..], &["--help"], &["run", "--server", "127.0.0.1", "--check"]] {
+        let out = std::fs::File::create(&path).expect("a place of this program");
+        let mut program = Command::new("sh");
+        program.args(["-c", "ulimit -f 0; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_smbd-gateway")]);
+        let output = program.args(arguments).stdout(out).output().expect("the program starts");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {:?} {said}", output.status);
+        assert!(said.contains("standard output: File too large"), "{arguments:?}: {said}");
+    }
+    std::fs::remove_file(path).expect("the file is there");
+}

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use smbd_program::output::options;
 
 mod cli;
 
@@ -29,7 +30,8 @@ Examples:
   smbd-sim soak                                a day of virtual time, idle and loaded
   smbd-sim decode capture.pcapng               what two peers said to each other
 
-Exit status: 0 all passed, 1 something did not, 2 the command line or a file is no good.";
+Exit status: 0 all passed, 1 something did not, 2 the command line, a file or the output
+is no good.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -42,7 +44,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Args::parse().command {
+    let args: Args = match options("smbd-sim") {
+        Ok(args) => args,
+        Err(printed) => return printed,
+    };
+    match args.command {
         Some(Command::Decode(args)) => cli::decode::run(&args),
         Some(Command::Examples(args)) => cli::examples::run(&args),
         Some(Command::Peers(args)) => cli::peers::run(&args),

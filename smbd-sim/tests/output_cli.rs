@@ -57,6 +57,49 @@ fn on_a_full_disk_every_subcommand_says_so_and_ends_with_2() {
     }
 }
 
+/// Runs the program with a limit on the size of files, in blocks of the shell (512 or 1024 bytes).
+fn limited(blocks: u32, arguments: &[&str]) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("ulimit -f {blocks}; exec \"$@\"")).arg("sh");
+    command.arg(env!("CARGO_BIN_EXE_smbd-sim")).args(arguments).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn past_the_limit_of_file_sizes_every_subcommand_says_so_and_ends_with_2() {
+    let file = Scratch::new("limited.txt", b"");
+    for arguments in each().into_iter().map(|(arguments, _)| arguments).chain([vec!["--help".to_owned()]]) {
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let output = limited(0, &arguments).stdout(File::create(&file.0).unwrap()).output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {:?} {said}", output.status);
+        assert!(said.ends_with("output: File too large (os error 27)\n"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_capture_or_a_trace_past_the_limit_of_file_sizes_is_named_and_ends_with_2() {
+    let file = Scratch::new("limited.pcapng", b"");
+    let name = file.0.to_str().unwrap();
+    for option in ["--pcap", "--trace"] {
+        let output = limited(1, &["run", "--seed", "4", option, name]).output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{option}: {:?} {said}", output.status);
+        assert_eq!(said, format!("smbd-sim run: {option} {name}: File too large (os error 27)\n"));
+    }
+}
+
+#[test]
+fn help_that_cannot_be_printed_is_no_success() {
+    for arguments in [&["--help"][..], &["--version"], &["run", "--help"]] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = program(arguments).stdout(full).output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert_eq!(said, "smbd-sim: standard output: No space left on device (os error 28)\n");
+    }
+}
+
 #[test]
 fn a_reader_who_has_gone_is_no_failure_and_the_verdict_stays() {
     for (arguments, code) in each() {

@@ -141,3 +141,24 @@ fn a_full_disk_is_2_and_a_reader_who_has_gone_is_no_failure_of_the_tool() {
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(1), ""));
     }
 }
+
+#[test]
+fn help_that_cannot_be_written_to_a_full_disk_or_past_the_limit_of_file_sizes_is_2() {
+    let path = std::env::temp_dir().join(format!("smbd-tools-size-{}", std::process::id()));
+    for (name, program) in [("ping", PING), ("perf", PERF), ("echo", ECHO)] {
+        let full = File::options().write(true).open("/dev/full").expect("a system with /dev/full");
+        let output = Command::new(program).arg("--help").stdout(full).output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(2));
+        let expected = format!("smbd-{name}: standard output: No space left on device (os error 28)\n");
+        assert_eq!(text(&output.stderr), expected);
+
+        let out = File::create(&path).expect("a place of this program");
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -f 0; exec \"$@\"", "sh", program, "--help"]);
+        let output = limited.stdout(out).output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(2), "{:?}", output.status);
+        let expected = format!("smbd-{name}: standard output: File too large (os error 27)\n");
+        assert_eq!(text(&output.stderr), expected);
+    }
+    std::fs::remove_file(path).expect("the file is there");
+}

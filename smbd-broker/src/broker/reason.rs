@@ -10,7 +10,9 @@ pub enum Reason {
     #[error("no owner holds its session or its client, and none is the default acceptor")]
     NoOwner,
     /// It binds a session that nobody holds, and there is no default acceptor.
-    #[error("no owner holds session {session_id:#x}, and none is the default acceptor")]
+    #[error(
+        "SESSION_SETUP binds SessionId {session_id:#x}, which no owner holds, and none is the default acceptor (MS-SMB2 3.3.5.5)"
+    )]
     UnknownSession {
         /// The session.
         session_id: u64,
@@ -35,11 +37,14 @@ pub enum Reason {
         /// How many are kept.
         max: usize,
     },
-    /// The client does not wait for the answer to NEGOTIATE.
-    #[error("SESSION_SETUP has come before NEGOTIATE was answered")]
+    /// The client does not wait for the answer to NEGOTIATE (MS-SMB2 3.3.5.2.2).
+    #[error("the client sends another request before NEGOTIATE was answered (MS-SMB2 3.3.5.2.2)")]
     SetupBeforeNegotiate,
-    /// NEGOTIATE that the broker cannot answer.
-    #[error("the client offers no dialect or no hash that the broker answers")]
+    /// NEGOTIATE that the broker cannot answer (MS-SMB2 3.3.5.4).
+    #[error(
+        "NEGOTIATE cannot be answered: its Dialects have none of 3.0, 3.0.2 and 3.1.1 that owners have as well, its \
+         HashAlgorithms no SHA-512, or a context comes twice (MS-SMB2 3.3.5.4)"
+    )]
     NoDialect,
     /// Its owner is gone.
     #[error("its owner is gone")]
@@ -69,8 +74,8 @@ pub enum Reason {
         /// The slot's.
         slot_len: u32,
     },
-    /// A transfer longer than was negotiated.
-    #[error("its owner wants to move {len} bytes, {max} were negotiated (MaxReadWriteSize)")]
+    /// A transfer longer than was negotiated (MS-SMBD 3.1.1.1, MR-2).
+    #[error("its owner wants to move {len} bytes, and MaxReadWriteSize is {max} (MS-SMBD 3.1.1.1)")]
     TransferTooLong {
         /// Its length.
         len: u64,
@@ -83,8 +88,8 @@ pub enum Reason {
         /// The most.
         max: u16,
     },
-    /// A message longer than the client receives.
-    #[error("its owner sends a message of {len} bytes, the client receives {max}")]
+    /// A message longer than the client receives (MS-SMBD 3.1.4.2).
+    #[error("its owner sends a message of {len} bytes, and MaxFragmentedSendSize is {max} (MS-SMBD 3.1.4.2)")]
     MessageTooLong {
         /// Its length.
         len: u64,

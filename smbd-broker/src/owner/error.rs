@@ -60,7 +60,7 @@ pub enum SendError {
     #[error("a message has at least 1 byte")]
     Empty,
     /// It is too long for the client.
-    #[error("the message has {len} bytes, the client receives {max}")]
+    #[error("the message has {len} bytes, and MaxFragmentedSendSize is {max} (MS-SMBD 3.1.4.2)")]
     TooLong {
         /// Its length.
         len: usize,
@@ -87,7 +87,7 @@ pub enum TransferError {
         descriptors: usize,
     },
     /// It is longer than was negotiated.
-    #[error("the transfer has {len} bytes, {max} were negotiated (MaxReadWriteSize)")]
+    #[error("the transfer has {len} bytes, and MaxReadWriteSize is {max} (MS-SMBD 3.1.1.1)")]
     TooLong {
         /// Its length.
         len: u64,

@@ -95,7 +95,8 @@ mod tests {
     use std::io::ErrorKind;
     use std::os::unix::fs::FileExt;
 
-    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
+    use rustix::io::Errno;
 
     use super::Mapping;
     use crate::socket::memory;
@@ -143,6 +144,16 @@ mod tests {
         let mut behind = [1];
         file.read_exact_at(&mut behind, 4096).unwrap();
         assert_eq!(behind, [0]);
+    }
+
+    #[test]
+    fn memory_is_not_made_shorter_or_longer_by_whoever_gets_it_and_keeps_its_seals() {
+        let file = memory(8192).unwrap();
+        for len in [0, 4096, 8191, 8193, 1 << 20] {
+            assert_eq!(ftruncate(&file, len), Err(Errno::PERM), "{len}");
+        }
+        assert_eq!(fcntl_add_seals(&file, SealFlags::WRITE), Err(Errno::PERM));
+        assert_eq!(fstat(&file).unwrap().st_size, 8192);
     }
 
     #[test]

@@ -34,11 +34,15 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Parser;
+use smbd_program::output;
+
+/// The name of this program.
+const PROGRAM: &str = "smbd-broker-swarm";
 
 /// Runs the driver of smbd-broker over simulated devices and sockets, under faults.
 ///
-/// Each run has a broker, one to three owners, and clients with devices of their own. Its seed decides everything. Exit status 1: a law
-/// is broken.
+/// Each run has a broker, one to three owners, and clients with devices of their own. Its seed decides everything. Exit status: 0
+/// all laws hold, 1 a law is broken, 2 wrong usage, or the output cannot be written.
 #[derive(Debug, Parser)]
 #[command(name = "smbd-broker-swarm", version)]
 struct Arguments {
@@ -51,20 +55,24 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    match output::options(PROGRAM) {
+        Ok(arguments) => output::conclude(PROGRAM, play(arguments)),
+        Err(printed) => printed,
+    }
+}
+
+fn play(arguments: Arguments) -> Result<ExitCode, String> {
     if let Some(seed) = arguments.seed {
-        println!("{:#?}", plan::Plan::of(seed));
+        output::write(&format!("{:#?}\n", plan::Plan::of(seed)))?;
         let report = run::run(seed, true);
-        println!("{}{} of {} clients have done all", report.text, report.done, report.clients);
+        let (text, done, clients) = (report.text, report.done, report.clients);
+        output::write(&format!("{text}{done} of {clients} clients have done all\n"))?;
         return match report.breach {
-            Some(breach) => {
-                println!("seed {seed}: {breach}");
-                ExitCode::FAILURE
-            }
-            None => ExitCode::SUCCESS,
+            Some(breach) => output::write(&format!("seed {seed}: {breach}\n")).map(|()| ExitCode::FAILURE),
+            None => Ok(ExitCode::SUCCESS),
         };
     }
     let summary = seeds::shown(arguments.seeds, summary::many);
-    print!("{summary}");
-    if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    output::write(&summary.to_string())?;
+    Ok(if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

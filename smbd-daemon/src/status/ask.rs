@@ -9,8 +9,8 @@ use std::time::Duration;
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use smbd_program::output;
 
-use crate::output;
 use crate::table::Size;
 use crate::trouble::Trouble;
 

@@ -21,6 +21,15 @@ fn full() -> Option<OwnedFd> {
     Some(OpenOptions::new().write(true).open("/dev/full").unwrap().into())
 }
 
+/// Runs the program with a limit on the size of files, in blocks of the shell (512 or 1024 bytes).
+async fn limited(blocks: u32, arguments: &[&str], out: Option<OwnedFd>) -> Output {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("ulimit -f {blocks}; exec \"$@\"")).arg("sh");
+    command.arg(env!("CARGO_BIN_EXE_smbd-cp")).args(arguments).env("SMBD_PASSWORD", PASSWORD);
+    command.stdout(out.map_or_else(Stdio::piped, Stdio::from));
+    spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
 /// The end of a pipe whose other end is closed.
 fn closed() -> Option<OwnedFd> {
     let (reader, writer) = std::io::pipe().unwrap();
@@ -56,6 +65,31 @@ async fn an_output_that_is_closed_or_full_loses_no_file_and_panics_nowhere() {
     }
     for err in [full(), closed()] {
         assert_eq!(into(&["rm", &format!("{url}/none")], None, err).await.status.code(), Some(1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_past_the_limit_of_the_process_is_an_error_that_names_it_and_leaves_a_beginning_to_resume() {
+    let folder = folder("misuse-file-size");
+    let url = listen(&Host::new(|_| {})).await;
+    let file = folder.join("f");
+    fs::write(&file, content(100_000)).unwrap();
+    assert_eq!(cp(&["put", path(&file), &format!("{url}/f")]).await.code, Some(0));
+    let (far, back) = (format!("{url}/f"), folder.join("back"));
+    let failed = limited(8, &["get", &far, path(&back)], None).await;
+    let err = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!(failed.status.code(), Some(1), "{:?} {err}", failed.status);
+    let partial = folder.join("back.smbd-partial");
+    assert!(err.contains(&format!("{}: File too large", path(&partial))), "{err}");
+    assert!(!back.exists() && fs::metadata(&partial).unwrap().len() < 100_000);
+    assert_eq!(cp(&["get", &far, path(&back), "--resume"]).await.code, Some(0));
+    assert_eq!(fs::read(&back).unwrap(), content(100_000));
+    for arguments in [&["ls", &url][..], &["ls", &url, "--json"], &["--help"]] {
+        let out = File::create(folder.join("out")).unwrap();
+        let failed = limited(0, arguments, Some(out.into())).await;
+        let err = String::from_utf8(failed.stderr).unwrap();
+        assert_eq!(failed.status.code(), Some(1), "{arguments:?}: {:?} {err}", failed.status);
+        assert!(err.starts_with("smbd-cp: standard output: File too large"), "{arguments:?}: {err}");
     }
 }
 

@@ -311,6 +311,22 @@ fn help_that_cannot_be_printed_is_no_success() {
 }
 
 #[test]
+fn a_log_that_nobody_reads_and_a_full_standard_error_end_no_server() {
+    let folder = folder("serve-log-lost");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let arguments = [text(&folder), "--guest", "--listen", "tcp:127.0.0.1:0"];
+    let mut child = command(&arguments).stdout(Stdio::piped()).stderr(full).spawn().unwrap();
+    let mut log = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    log.read_line(&mut first).unwrap();
+    assert!(said(&first).starts_with("listening"), "{first}");
+    drop(log);
+    // Two lines more, which it cannot write.
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn each_line_of_json_has_a_time_and_a_level() {
     let folder = folder("serve-json");
     let arguments = ["--users", &users(&folder, 0o600), "--listen", "tcp:127.0.0.1:0", "--log", "json"];

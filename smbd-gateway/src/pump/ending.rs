@@ -23,8 +23,8 @@ pub enum Ending {
         /// The limit.
         within: Duration,
     },
-    /// The client uses RDMA without a session.
-    #[error("the client wants RDMA, and no SESSION_SETUP was successful")]
+    /// The client uses RDMA without a session (MS-SMB2 3.3.5.2.9).
+    #[error("a READ or WRITE has an RDMA channel, and no SESSION_SETUP was successful (MS-SMB2 3.3.5.2.9)")]
     RdmaWithoutSession,
     /// No memory for a buffer.
     #[error(transparent)]

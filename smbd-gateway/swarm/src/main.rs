@@ -35,14 +35,18 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Parser;
+use smbd_program::output;
 
 use common::Show;
 use scene::Report;
 use summary::many;
 
+/// The name of this program.
+const PROGRAM: &str = "smbd-gateway-swarm";
+
 /// Runs smbd-gateway's pump over simulated devices and a simulated stream, under faults.
 ///
-/// Each run has a client, the pump, and a server; one of the two is on a device and has registered memory. Its seed decides everything. Exit status 1: a law is broken.
+/// Each run has a client, the pump, and a server; one of the two is on a device and has registered memory. Its seed decides everything. Exit status: 0 all laws hold, 1 a law is broken, 2 wrong usage, or the output cannot be written.
 #[derive(Debug, Parser)]
 #[command(name = "smbd-gateway-swarm", version)]
 struct Arguments {
@@ -82,26 +86,33 @@ impl Direction {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    match output::options(PROGRAM) {
+        Ok(arguments) => output::conclude(PROGRAM, play(arguments)),
+        Err(printed) => printed,
+    }
+}
+
+fn play(arguments: Arguments) -> Result<ExitCode, String> {
     let direction = match (arguments.reverse, arguments.on_broker) {
         (true, _) => Direction::Reverse,
         (false, true) => Direction::OnBroker,
         (false, false) => Direction::Forward,
     };
     if let Some(seed) = arguments.seed {
-        match direction {
-            Direction::Forward => println!("{:#?}", plan::Plan::of(seed)),
+        let plan = match direction {
+            Direction::Forward => format!("{:#?}\n", plan::Plan::of(seed)),
             Direction::OnBroker => {
                 let plan = plan::Plan::of(seed);
-                println!("{plan:#?}\n{:#?}", brokered::Plan::of(seed, &plan));
+                format!("{plan:#?}\n{:#?}\n", brokered::Plan::of(seed, &plan))
             }
-            Direction::Reverse => println!("{:#?}", reverse::Plan::of(seed)),
-        }
+            Direction::Reverse => format!("{:#?}\n", reverse::Plan::of(seed)),
+        };
+        output::write(&plan)?;
         let report = direction.run(seed, Show::All);
         let ending = report.ending.map_or_else(|| "not established".into(), |ending| ending.to_string());
         return report.played.print(seed, &format!("planned: {}; ended: {ending}", report.end));
     }
     let summary = common::seeds::shown(arguments.seeds, |seeds, done| many(seeds, direction, done));
-    print!("{summary}");
-    if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    output::write(&summary.to_string())?;
+    Ok(if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -5,9 +5,10 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use smbd_program::output::{Output, complain};
 use smbd_sim::decode::{self, Options, json, text};
 
-use super::output::{Output, UNUSABLE, complain};
+use super::output::UNUSABLE;
 
 /// Shows the SMB Direct messages and RDMA operations of a capture.
 #[derive(Debug, clap::Args)]

@@ -7,13 +7,14 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser};
 use smbd_core::Token;
+use smbd_program::output::Output;
 use smbd_sim::capture::{IwarpWriter, Link, RoceWriter};
 use smbd_sim::examples::{Options, Report, run as run_examples};
 use smbd_sim::nic::Personality;
 use smbd_sim::trace::Pcap;
 
 use super::names::{PERSONALITIES, one_of};
-use super::output::{Outcome, Output, conclude};
+use super::output::{Outcome, conclude};
 
 /// Runs the five examples of section 4 between two simulated hosts and checks every value.
 ///

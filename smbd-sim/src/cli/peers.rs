@@ -9,10 +9,11 @@ use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use indicatif::{ProgressBar, ProgressStyle};
+use smbd_program::output::Output;
 use smbd_sim::peers::{self, Kind, Plan, Summary, Verdict};
 use smbd_sim::trace::Trace;
 
-use super::output::{Outcome, Output, Trouble, conclude};
+use super::output::{Outcome, Trouble, conclude};
 use super::run::parse_range;
 
 /// Runs connections against models of foreign peers, in virtual time; a seed decides everything.

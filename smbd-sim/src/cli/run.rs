@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use smbd_program::output::Output;
 use smbd_sim::capture::{IwarpWriter, Link, RoceWriter};
 use smbd_sim::loops::{self, LoopPlan};
 use smbd_sim::nic::Personality;
@@ -15,7 +16,7 @@ use smbd_sim::swarm::{self, FaultLevel, Options, Plan, Profile};
 use smbd_sim::trace::{Pcap, Trace};
 
 use super::names::{DRIVERS, Driver, FAULTS, PERSONALITIES, PROFILES, name_of, one_of};
-use super::output::{Outcome, Output, Trouble, conclude};
+use super::output::{Outcome, Trouble, conclude};
 
 /// Runs connections under faults, in virtual time; a seed decides everything.
 #[derive(Debug, clap::Args)]

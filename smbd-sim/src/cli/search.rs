@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use clap::builder::RangedU64ValueParser;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use smbd_program::output::Output;
 use smbd_sim::search::{self, Finding, Limits, Progress, Report, Setup, Size, Verdict};
 
-use super::output::{Outcome, Output, conclude};
+use super::output::{Outcome, conclude};
 
 /// Searches all orders in which things can happen to two connections, in small configurations.
 ///

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use smbd_program::output::Output;
 use smbd_sim::swarm::Profile;
 use smbd_sim::swarm::soak::{Idle, Loaded, Soaked, idle, loaded};
 
 use super::names::{self, PERSONALITIES, name_of};
-use super::output::{Outcome, Output, conclude};
+use super::output::{Outcome, conclude};
 
 /// Leaves pairs alone and has pairs work for a day of virtual time; in the end everything has to be as in the beginning.
 ///

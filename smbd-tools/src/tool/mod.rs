@@ -5,7 +5,7 @@ mod parameters;
 mod target;
 mod words;
 
-pub use output::{Output, complain};
+pub use output::complain;
 pub use parameters::{Parameters, Profile, seconds};
 pub use target::{Target, TargetError};
 pub use words::{ADVICE_ON_DEVICE, advice_on_close, advice_on_connect};

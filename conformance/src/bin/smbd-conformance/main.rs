@@ -67,7 +67,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Arguments { command, run } = Arguments::parse();
+    let Arguments { command, run } = match smbd_program::output::options("smbd-conformance") {
+        Ok(arguments) => arguments,
+        Err(printed) => return printed,
+    };
     let catalogue = match Catalogue::load() {
         Ok(catalogue) => catalogue,
         Err(error) => {

@@ -187,7 +187,11 @@ fn told_by_the_lab(name: &str) -> Option<IpAddr> {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
+    let arguments: Arguments = match smbd_program::output::options("smbd-live") {
+        Ok(arguments) => arguments,
+        Err(printed) => return printed,
+    };
+    match arguments.command {
         Command::List { target } => {
             for case in registry::cases(target, &[]) {
                 println!("{:<44} {}", case.name, case.about);

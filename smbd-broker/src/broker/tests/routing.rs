@@ -127,7 +127,10 @@ fn an_unknown_session_is_refused_without_a_default_acceptor_and_the_log_names_it
     let client = rig.client();
     assert_eq!(rig.say(client, "setup", setup(6)), ["c1 disconnect 0"]);
     let Some(Log::Ends { reason, .. }) = rig.logs.last() else { panic!("{:?}", rig.logs) };
-    assert_eq!(reason.to_string(), "no owner holds session 0x6, and none is the default acceptor");
+    assert_eq!(
+        reason.to_string(),
+        "SESSION_SETUP binds SessionId 0x6, which no owner holds, and none is the default acceptor (MS-SMB2 3.3.5.5)"
+    );
     assert_eq!(rig.ended(client), [""; 0]);
     let client = rig.client();
     assert_eq!(rig.say(client, "negotiate", negotiate(GUID)), ["c2 disconnect 0"]);

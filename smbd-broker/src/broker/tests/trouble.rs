@@ -76,7 +76,7 @@ fn a_transfer_names_a_slot_once_and_no_more_of_it_than_there_is() {
         (transfer(&[0], SLOT_LEN + 1), "its owner names 4097 bytes of a slot of 4096"),
         (
             transfer(&[0], (1 << 20) + 1),
-            "its owner wants to move 1048577 bytes, 1048576 were negotiated (MaxReadWriteSize)",
+            "its owner wants to move 1048577 bytes, and MaxReadWriteSize is 1048576 (MS-SMBD 3.1.1.1)",
         ),
     ] {
         let mut rig = Rig::new();
@@ -165,11 +165,11 @@ fn pieces_of_a_message_have_to_fit_and_nothing_comes_between_them() {
         ),
         (
             vec![piece(50_000, b"a".as_slice())],
-            "its owner sends a message of 50001 bytes, the client receives 50000",
+            "its owner sends a message of 50001 bytes, and MaxFragmentedSendSize is 50000 (MS-SMBD 3.1.4.2)",
         ),
         (
             vec![piece(u32::MAX, b"a".as_slice())],
-            "its owner sends a message of 4294967296 bytes, the client receives 50000",
+            "its owner sends a message of 4294967296 bytes, and MaxFragmentedSendSize is 50000 (MS-SMBD 3.1.4.2)",
         ),
     ] {
         let mut rig = Rig::new();
@@ -238,4 +238,21 @@ fn a_disconnect_takes_a_minute_at_most() {
         assert_eq!(rig.order(client, &[Command::Disconnect { within: 0 }]), [""; 0]);
     }
     assert!(rig.logs.iter().any(|log| matches!(log, Log::Ends { reason: Reason::Disconnected, .. })));
+}
+
+#[test]
+fn an_end_by_a_rule_of_the_protocol_names_its_fields_and_its_section() {
+    for (reason, said) in [
+        (
+            Reason::NoDialect,
+            "NEGOTIATE cannot be answered: its Dialects have none of 3.0, 3.0.2 and 3.1.1 that owners have as well, its \
+             HashAlgorithms no SHA-512, or a context comes twice (MS-SMB2 3.3.5.4)",
+        ),
+        (
+            Reason::SetupBeforeNegotiate,
+            "the client sends another request before NEGOTIATE was answered (MS-SMB2 3.3.5.2.2)",
+        ),
+    ] {
+        assert_eq!(reason.to_string(), said);
+    }
 }

@@ -24,8 +24,9 @@ use std::time::Duration;
 use clap::{CommandFactory as _, Parser as _};
 use options::{Command, Options, Verb};
 use place::{Place, Url};
-use smbd_daemon::output::write;
 use smbd_files::Settings;
+use smbd_program::outlive_file_size;
+use smbd_program::output::write;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
@@ -38,6 +39,10 @@ const EXIT_SIGNAL: u8 = 128;
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
+    if let Err(error) = outlive_file_size() {
+        say::trouble(format_args!("SIGXFSZ: {error}"));
+        return ExitCode::FAILURE;
+    }
     let command = match Options::try_parse() {
         Ok(options) => options.command,
         Err(told) => return parsed(&told),

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write as _};
 
-use smbd_daemon::output::write;
+use smbd_program::output::write;
 
 use crate::trouble::Trouble;
 

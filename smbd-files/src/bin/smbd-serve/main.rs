@@ -31,9 +31,9 @@ use listen::Addresses;
 use log::line;
 use options::Options;
 use signals::Signals;
-use smbd_daemon::output;
 use smbd_files::folder::{self, Folder};
 use smbd_files::serve::Host;
+use smbd_program::output;
 use smbd_smb2::security::{NtHash, RdmaTransforms, capital};
 use smbd_smb2::server::{Params, Server, Share};
 use smbd_smb2::wire::Guid;
@@ -103,10 +103,6 @@ fn run(options: &Options) -> Result<(), Trouble> {
         .enable_all()
         .build()
         .map_err(|error| Trouble::Failed(error.to_string()))?;
-    {
-        let _context = runtime.enter();
-        signals::outlive_limits()?;
-    }
     let drain = Duration::from_secs(options.drain.into());
     let result = match options.broker.as_deref().filter(|_| options.child.is_some()) {
         Some(path) => runtime.block_on(child::run(path, host, share.0, drain)),

@@ -4,14 +4,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::trouble::Trouble;
 
-/// A file that would be longer than RLIMIT_FSIZE allows is an error of the write then (EFBIG), and not the end of the program. Needs a
-/// runtime.
-pub(crate) fn outlive_limits() -> Result<(), Trouble> {
-    let kind = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
-    // The handler stays, also without anybody who waits for the signal.
-    signal(kind).map(drop).map_err(|error| Trouble::Failed(error.to_string()))
-}
-
 /// SIGTERM and SIGINT.
 #[derive(Debug)]
 pub(crate) struct Signals {

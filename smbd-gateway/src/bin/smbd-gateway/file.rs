@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use smbd_daemon::file::{self, Log, Metrics};
+use smbd_daemon::file::{self, Log, Metrics, at_least};
 use smbd_daemon::socket_path::SocketMode;
 
 use crate::PROGRAM;
@@ -184,6 +184,18 @@ pub(crate) struct Status {
 impl Default for Status {
     fn default() -> Self {
         Self { socket: STATUS_SOCKET.into(), mode: SocketMode::default() }
+    }
+}
+
+impl Limits {
+    /// Connections at the same time, of which each may take so many bytes.
+    pub(crate) fn connections_of(&self, each: u64) -> Result<u32, String> {
+        at_least("limits.connections", self.connections.into(), 1)?;
+        at_least("limits.per_client", self.per_client.into(), 1)?;
+        at_least("limits.memory_mib", self.memory_mib, each.div_ceil(1 << 20))
+            .map_err(|wrong| format!("{wrong}: a connection may take {each} bytes"))?;
+        let fit = self.memory_mib.saturating_mul(1 << 20).checked_div(each).unwrap_or(0);
+        Ok(self.connections.min(u32::try_from(fit).unwrap_or(u32::MAX)))
     }
 }
 

@@ -24,8 +24,8 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use options::{Command, Options};
 use settings::Settings;
-use smbd_daemon::output;
 use smbd_daemon::status::show;
+use smbd_program::output;
 
 /// The name of this program.
 const PROGRAM: &str = "smbd-gateway";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
-use smbd_daemon::file::seconds;
+use smbd_daemon::file::{at_least, seconds};
 use smbd_daemon::log::Format;
 use smbd_daemon::network::Network;
 use smbd_daemon::places::networks;
@@ -85,20 +85,13 @@ impl Settings {
         let answer_max = file.smb_direct.max_fragmented_send_size;
         if !(MESSAGE_LEAST..=MESSAGE_MAX).contains(&answer_max) {
             return Err(format!(
-                "max_fragmented_send_size is {answer_max}, and can be {MESSAGE_LEAST} to {MESSAGE_MAX}"
+                "smb_direct.max_fragmented_send_size is {answer_max}, and can be {MESSAGE_LEAST} to {MESSAGE_MAX}"
             ));
         }
         let each = each(&config, &checked, answer_max);
         let (limits, timeouts) = (&file.limits, &file.timeouts);
-        let fit = limits.memory_mib.saturating_mul(1 << 20).checked_div(each).unwrap_or(0);
-        let connections = limits.connections.min(u32::try_from(fit).unwrap_or(u32::MAX));
-        if connections == 0 || limits.per_client == 0 || limits.pending == 0 {
-            return Err(format!(
-                "limits let no connection in: each may take {each} bytes, memory_mib is {}, connections {}, per_client {}, \
-                 pending {}",
-                limits.memory_mib, limits.connections, limits.per_client, limits.pending
-            ));
-        }
+        let connections = limits.connections_of(each)?;
+        at_least("limits.pending", limits.pending.into(), 1)?;
         Ok(Self {
             broker,
             listeners,
@@ -112,10 +105,10 @@ impl Settings {
             answer_max,
             config,
             relay,
-            session: seconds("session_s", timeouts.session_s)?,
-            connect: seconds("connect_s", timeouts.connect_s)?,
+            session: seconds("timeouts.session_s", timeouts.session_s)?,
+            connect: seconds("timeouts.connect_s", timeouts.connect_s)?,
             drain: Duration::from_secs(timeouts.drain_s),
-            addresses: seconds("addresses_s", timeouts.addresses_s)?,
+            addresses: seconds("timeouts.addresses_s", timeouts.addresses_s)?,
             format: run.common.format(&file.log),
             metrics,
             status: run.common.status(&file.status.socket),
@@ -157,13 +150,15 @@ fn parameters(file: &File) -> Result<(Config, relay::Config), String> {
     params.rdma_ops = params.rdma_ops.max(checked.buffers().saturating_mul(2));
     let longest = file.smb_direct.max_fragmented_recv_size;
     if longest > MESSAGE_MAX {
-        return Err(format!("max_fragmented_recv_size is {longest}, and can be {MESSAGE_MAX} at most"));
+        return Err(format!(
+            "smb_direct.max_fragmented_recv_size is {longest}, and can be {MESSAGE_MAX} at most"
+        ));
     }
     if let Some(negotiation) = file.timeouts.negotiation_s {
         params.passive_negotiation_timeout = seconds("timeouts.negotiation_s", negotiation)?;
     }
     // Who has no session has no more time than that before the session either.
-    let session = seconds("session_s", file.timeouts.session_s)?;
+    let session = seconds("timeouts.session_s", file.timeouts.session_s)?;
     params.passive_negotiation_timeout = params.passive_negotiation_timeout.min(session);
     let config = Config::try_from(params).map_err(|error| error.to_string())?;
     Ok((config, checked))
@@ -247,14 +242,27 @@ mod tests {
             (wrong(&|run, _| run.listen = vec!["10.9.0".into()]), "'10.9.0'"),
             (wrong(&|run, _| run.allow = vec!["10.9.0.0/99".into()]), "prefix of 99 bits"),
             (wrong(&|run, _| run.common.metrics = Some("9445".into())), "'9445'"),
-            (wrong(&|_, file| file.limits.memory_mib = 1), "memory_mib is 1"),
-            (wrong(&|_, file| file.limits.connections = 0), "connections 0"),
+            (wrong(&|_, file| file.limits.memory_mib = 1), "limits.memory_mib is 1, and has to be "),
+            (
+                wrong(&|_, file| file.limits.connections = 0),
+                "limits.connections is 0, and has to be 1 at least",
+            ),
+            (wrong(&|_, file| file.limits.per_client = 0), "limits.per_client is 0"),
+            (wrong(&|_, file| file.limits.pending = 0), "limits.pending is 0"),
+            (wrong(&|_, file| file.timeouts.connect_s = 0), "timeouts.connect_s is 0"),
+            (wrong(&|_, file| file.timeouts.addresses_s = 0), "timeouts.addresses_s is 0"),
             (wrong(&|_, file| file.relay.budget = 5), "budget is 5"),
-            (wrong(&|_, file| file.timeouts.session_s = 0), "session_s is 0"),
+            (wrong(&|_, file| file.timeouts.session_s = 0), "timeouts.session_s is 0"),
             (wrong(&|_, file| file.timeouts.negotiation_s = Some(0)), "timeouts.negotiation_s is 0"),
             (wrong(&|_, file| file.smb_direct.max_fragmented_recv_size = 1), "max_fragmented_recv_size is 1"),
-            (wrong(&|_, file| file.smb_direct.max_fragmented_recv_size = 1 << 24), "16777215 at most"),
-            (wrong(&|_, file| file.smb_direct.max_fragmented_send_size = 1 << 24), "131072 to 16777215"),
+            (
+                wrong(&|_, file| file.smb_direct.max_fragmented_recv_size = 1 << 24),
+                "smb_direct.max_fragmented_recv_size is 16777216, and can be 16777215 at most",
+            ),
+            (
+                wrong(&|_, file| file.smb_direct.max_fragmented_send_size = 1 << 24),
+                "smb_direct.max_fragmented_send_size is 16777216, and can be 131072 to 16777215",
+            ),
             (wrong(&|_, file| file.smb_direct.max_send_size = Some(9000)), "max_send_size is 9000"),
         ] {
             assert!(said.contains(wanted), "{wanted} is missing in: {said}");

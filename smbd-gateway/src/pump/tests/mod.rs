@@ -188,6 +188,8 @@ async fn without_a_session_there_is_no_buffer_and_no_rdma() {
     };
     rig.request(Header::request::<WriteRequest>(2), &request);
     let (ending, pump) = rig.end().await;
+    let said = "a READ or WRITE has an RDMA channel, and no SESSION_SETUP was successful (MS-SMB2 3.3.5.2.9)";
+    assert_eq!(ending.to_string(), said);
     assert_eq!((ending, pump.buffer_bytes()), (Ending::RdmaWithoutSession, 0));
 }
 

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use smbd_core::Instant;
+use smbd_program::output::write;
 use smbd_sim::oracle::Failure;
 use smbd_sim::trace::Trace;
 
@@ -88,15 +89,15 @@ pub fn play<T>(
 
 impl Played {
     /// Prints all of it, with how it ended. What a program ends with.
-    pub fn print(&self, seed: u64, ended: &str) -> ExitCode {
-        println!("{}{ended}; everything done: {}", self.text, self.is_done);
-        println!("digest {:016x}", self.digest);
+    ///
+    /// # Errors
+    /// The text for a person, if standard output cannot be written.
+    pub fn print(&self, seed: u64, ended: &str) -> Result<ExitCode, String> {
+        let (text, done, digest) = (&self.text, self.is_done, self.digest);
+        write(&format!("{text}{ended}; everything done: {done}\ndigest {digest:016x}\n"))?;
         match &self.breach {
-            Some(breach) => {
-                println!("seed {seed}: {breach}");
-                ExitCode::FAILURE
-            }
-            None => ExitCode::SUCCESS,
+            Some(breach) => write(&format!("seed {seed}: {breach}\n")).map(|()| ExitCode::FAILURE),
+            None => Ok(ExitCode::SUCCESS),
         }
     }
 }

@@ -11,15 +11,19 @@ mod trouble;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 use options::Options;
 use serve::Echo;
+use smbd_program::output;
 use smbd_tools::tool::complain;
 use trouble::Trouble;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options: Options = match output::options("smbd-echo") {
+        Ok(options) => options,
+        Err(printed) => return printed,
+    };
     let settings = match options.settings() {
         Ok(settings) => settings,
         Err(wrong) => Options::command().error(ErrorKind::ValueValidation, wrong).exit(),

@@ -10,14 +10,18 @@ mod text;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 use options::{Options, Settings};
 use result::{Measurement, Trouble};
-use smbd_tools::tool::{EXIT_PEER, EXIT_USAGE, Output, complain};
+use smbd_program::output::{self, Output};
+use smbd_tools::tool::{EXIT_PEER, EXIT_USAGE, complain};
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options: Options = match output::options("smbd-perf") {
+        Ok(options) => options,
+        Err(printed) => return printed,
+    };
     let settings = match options.settings() {
         Ok(settings) => settings,
         Err(wrong) => Options::command().error(ErrorKind::ValueValidation, wrong).exit(),

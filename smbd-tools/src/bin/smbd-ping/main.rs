@@ -9,14 +9,18 @@ mod text;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 use options::Options;
 use ping::Report;
-use smbd_tools::tool::{EXIT_PEER, EXIT_USAGE, Output, complain};
+use smbd_program::output::{self, Output};
+use smbd_tools::tool::{EXIT_PEER, EXIT_USAGE, complain};
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options: Options = match output::options("smbd-ping") {
+        Ok(options) => options,
+        Err(printed) => return printed,
+    };
     let config = match options.config() {
         Ok(config) => config,
         Err(wrong) => Options::command().error(ErrorKind::ValueValidation, wrong).exit(),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
+use smbd_daemon::file::seconds;
 use smbd_daemon::log::Format;
 use smbd_daemon::network::Network;
 use smbd_daemon::socket_path::SocketMode;
@@ -60,14 +61,7 @@ impl Settings {
         let buffers = u64::from(params.budget).saturating_mul(2);
         let each = footprint(&config).saturating_add(messages).saturating_add(buffers);
         let limits = &file.limits;
-        let fit = limits.memory_mib.saturating_mul(1 << 20).checked_div(each).unwrap_or(0);
-        let connections = limits.connections.min(u32::try_from(fit).unwrap_or(u32::MAX));
-        if connections == 0 || limits.per_client == 0 {
-            return Err(format!(
-                "limits let no connection in: each may take {each} bytes, memory_mib is {}, connections {}, per_client {}",
-                limits.memory_mib, limits.connections, limits.per_client
-            ));
-        }
+        let connections = limits.connections_of(each)?;
         let timeouts = &file.timeouts;
         Ok(Self {
             servers,
@@ -79,8 +73,8 @@ impl Settings {
             device: footprint(&config),
             config,
             params,
-            session: Duration::from_secs(timeouts.session_s.max(1)),
-            connect: Duration::from_secs(timeouts.connect_s.max(1)),
+            session: seconds("timeouts.session_s", timeouts.session_s)?,
+            connect: seconds("timeouts.connect_s", timeouts.connect_s)?,
             drain: Duration::from_secs(timeouts.drain_s),
             format: options.common.format(&file.log),
             metrics,
@@ -223,7 +217,14 @@ mod tests {
             (wrong(&|options, _| options.allow = vec!["10.9/8".into()]), "'10.9/8' is no network"),
             (wrong(&|_, file| file.reverse.budget = 5000), "budget is 5000"),
             (wrong(&|_, file| file.reverse.threshold = 0), "threshold is 0"),
-            (wrong(&|_, file| file.limits.memory_mib = 1), "memory_mib is 1"),
+            (wrong(&|_, file| file.limits.memory_mib = 1), "limits.memory_mib is 1, and has to be "),
+            (
+                wrong(&|_, file| file.limits.connections = 0),
+                "limits.connections is 0, and has to be 1 at least",
+            ),
+            (wrong(&|_, file| file.limits.per_client = 0), "limits.per_client is 0"),
+            (wrong(&|_, file| file.timeouts.session_s = 0), "timeouts.session_s is 0"),
+            (wrong(&|_, file| file.timeouts.connect_s = 0), "timeouts.connect_s is 0"),
         ] {
             assert!(said.contains(wanted), "{wanted} is missing in {said}");
         }
