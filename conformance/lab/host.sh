@@ -42,6 +42,35 @@ or set SMBD_LAB_KERNEL to a bzImage made with $lab/kernel/fragment.config"
   echo "$kernel"
 }
 
+# Prints the kernel of native guests that SMBD_LAB_KERNEL_UML names, or that was built here; nothing if there is none.
+native_kernel() {
+  local kernel=${SMBD_LAB_KERNEL_UML:-}
+  if [ -n "$kernel" ]; then
+    [ -x "$kernel" ] || die "SMBD_LAB_KERNEL_UML=$kernel: no such program; name a user-mode Linux, or unset the variable"
+    realpath "$kernel"
+  fi
+}
+
+find_native_kernel() {
+  local kernel
+  kernel=$(native_kernel) || exit
+  [ -n "$kernel" ] || die "there is no kernel for native guests: set SMBD_LAB_KERNEL_UML, or SMBD_LAB_MACHINE=qemu"
+  echo "$kernel"
+}
+
+# find_machine [KIND]    the kind of guest: this one, or SMBD_LAB_MACHINE, or uml if there is a kernel for it
+find_machine() {
+  local kind=${1:-${SMBD_LAB_MACHINE:-}} kernel
+  case "$kind" in
+    uml | qemu) echo "$kind" ;;
+    '')
+      kernel=$(native_kernel) || exit
+      if [ -n "$kernel" ]; then echo uml; else echo qemu; fi
+      ;;
+    *) die "the kind of guest is uml or qemu, not '$kind'" "$status_usage" ;;
+  esac
+}
+
 # find_accelerator KERNEL    prints kvm or tcg. That /dev/kvm opens does not say that a guest runs on it (nested
 # machines), so it is tried once for each boot of this machine: the kernel without a root has to reach its panic.
 find_accelerator() {

@@ -51,7 +51,7 @@ rdma_loopback() {
 rdma_link() {
   local own=1 other=2
   [ "$LAB_SIDE" = a ] || own=2 other=1
-  rdma_over eth0 "$1" "$own" "${2:-}" || return
+  rdma_over "${LAB_NETDEV:-eth0}" "$1" "$own" "${2:-}" || return
   PEER=10.9.0.$other PEER6=${ADDRESS6:+fd09::$other}
   export PEER PEER6
   await_host "$PEER"
