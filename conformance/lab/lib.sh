@@ -68,9 +68,9 @@ rdma_over() {
   case "${4:-}" in
     '') ;;
     # An interface with room for 1024 and no more could not have IPv6; 1500 still means 1024.
-    1024) ip link set "$NETDEV" mtu 1500 || return ;;
+    1024) set_mtu 1500 || return ;;
     # rxe takes the greatest path MTU that leaves 80 bytes for its headers.
-    2048 | 4096) ip link set "$NETDEV" mtu $(($4 + 104)) || return ;;
+    2048 | 4096) set_mtu $(($4 + 104)) || return ;;
     *) complain "the path MTU is 1024, 2048 or 4096, not '$4'" || return ;;
   esac
   ip address add "$ADDRESS/24" dev "$NETDEV" && ip link set "$NETDEV" up || return
@@ -83,6 +83,8 @@ rdma_over() {
   await "$patience" port_is_active "$RDMA_DEVICE" || return
   export NETDEV RDMA_KIND RDMA_DEVICE ADDRESS ADDRESS6
 }
+# set_mtu MTU    of $NETDEV; the link of two native guests has the greatest already, and takes no greater one than it first had
+set_mtu() { [ "$(cat "/sys/class/net/$NETDEV/mtu")" = "$1" ] || ip link set "$NETDEV" mtu "$1"; }
 port_is_active() { grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state"; }
 
 # honest_address    another address of the device, HONEST: for who should not be taken for an attacker

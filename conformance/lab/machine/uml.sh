@@ -12,5 +12,6 @@ machine_start() {
     # The script's output has the second line: that of this process. Kernel and consoles have the first.
     "con0=null,fd:6" "con1=null,fd:5" con=null ssl=null
   )
-  [ -z "$link" ] || start+=("vec0:transport=fd,fd=$link,mac=$mac" "LAB_NETDEV=vec0")
+  # As much as lib.sh ever asks for: it cannot be raised later.
+  [ -z "$link" ] || start+=("vec0:transport=fd,fd=$link,mtu=4200,mac=$mac" "LAB_NETDEV=vec0")
 }
