@@ -113,6 +113,13 @@ fd_count() { find "/proc/$1/fd" -mindepth 1 -maxdepth 1 | wc -l; }
 # ksmbd_port    where ksmbd listens for SMB Direct: it has a port of its own for iWARP
 ksmbd_port() { if [ "$RDMA_KIND" = siw ]; then echo 5445; else echo 445; fi; }
 
+# ksmbd_grants    CreditsGranted of ksmbd to a client that asks for 255: all of them since Linux 7.2, whose SMB Direct is another one
+# (docs/linux-7.3.md)
+ksmbd_grants() {
+  [[ $(uname -r) =~ ^([0-9]+)\.([0-9]+) ]] || complain "$(uname -r) is no release of Linux" || return
+  if [ $((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2])) -ge 7002 ]; then echo 255; else echo 254; fi
+}
+
 # ksmbd_start ['NAME = VALUE' ...]    with these settings in [global]. The share `share` is $SHARE, user tester, password
 # test123; guests are let in.
 ksmbd_start() {

@@ -4,10 +4,6 @@ guests=2
 limit=720
 whole=yes
 
-# What ksmbd answers: CreditsGranted, MaxReceiveSize, MaxFragmentedSize, MaxReadWriteSize.
-ordinary="254 1364 173910 8388608"
-shorter="254 1100 140250 8388608"
-
 # ping_peer OPTION ...    the numbers that smbd-ping received; the whole of what it says is kept
 ping_peer() {
   "$tools/smbd-ping" "$PEER" "$@" >>"$OUT/ping.txt" || return
@@ -48,7 +44,10 @@ row_is() {
 }
 
 scenario() {
+  local grants ordinary shorter
   tools=$(dirname "$SMBD_LIVE")
+  # What ksmbd answers: CreditsGranted, MaxReceiveSize, MaxFragmentedSize, MaxReadWriteSize.
+  grants=$(ksmbd_grants) && ordinary="$grants 1364 173910 8388608" shorter="$grants 1100 140250 8388608" || return
   rdma_link "$KIND" 4096 || return
   if [ "$LAB_SIDE" = a ]; then
     ksmbd_start && capture_start ping || return

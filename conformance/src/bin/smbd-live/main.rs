@@ -13,6 +13,7 @@ mod kernel_log;
 mod kit;
 mod ksmbd;
 mod late;
+mod linux;
 mod nowhere;
 mod numbers;
 mod ours;

@@ -10,6 +10,7 @@ use smbd_verbs::Clock;
 use super::{connect_here, smb2_and_close, smb2_negotiate};
 use crate::case::{Case, Context, Failure, Outcome, Target};
 use crate::expect::{holds, same};
+use crate::linux::Linux;
 use crate::ours::resources::Leaks;
 use crate::patience::{PATIENCE, until};
 use crate::settings;
@@ -30,7 +31,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "ksmbd::life::answers_use_up_credits",
         target: Target::Ksmbd,
-        about: "600 probes: ksmbd grants again when 31 of 255 are left",
+        about: "600 probes: ksmbd grants again at once, or when 31 of 255 are left (6.12)",
         run: answers_use_up_credits,
     },
     Case {
@@ -90,8 +91,8 @@ fn keepalive(context: &Context) -> Outcome {
     Ok(format!("{asked} probes, {answers} answers, all empty; a probe took {} us", took.as_micros()))
 }
 
-/// ksmbd has no idle timer: 3.1.6.2 of its side never happens. A client that vanishes without the transport's notice is
-/// kept until ksmbd has something to send.
+/// ksmbd of 6.12 has no idle timer: 3.1.6.2 of its side never happens. A client that vanishes without the transport's
+/// notice is kept until ksmbd has something to send. By its source, ksmbd of 7.3 has one of 120 s.
 fn silence(context: &Context) -> Outcome {
     let params = Params { keepalive: None, strict: true, ..settings::windows() };
     let mut connection = connect_here(context, params)?;
@@ -110,9 +111,10 @@ fn silence(context: &Context) -> Outcome {
     Ok("no keepalive response in 2 s, a probe afterwards is answered".into())
 }
 
-/// ksmbd posts receives again, and grants them, only when an eighth of its 255 is left: in one lump (3.1.5.9 leaves it
-/// open). A client must live with being let down to 31.
+/// 3.1.5.9 leaves open when ksmbd posts receives again and grants them. That of 6.12 does when an eighth of its 255 is left,
+/// in one lump: a client must live with being let down to 31. That of 7.3 does with every answer.
 fn answers_use_up_credits(context: &Context) -> Outcome {
+    let ksmbd = Linux::running()?.ksmbd();
     let mut connection = connect_here(context, Params { strict: true, ..settings::windows() })?;
     smb2_negotiate(&mut connection)?;
     // The grant can come with an answer or by itself, just after it.
@@ -128,13 +130,16 @@ fn answers_use_up_credits(context: &Context) -> Outcome {
         }
         granted = now;
     }
-    // The thread of ksmbd that grants need not run before the next probes have come.
-    holds((1..=32).contains(&least), || {
-        format!("{least} credits were left at least, about 31 were expected")
+    holds(ksmbd.least_credits.contains(&least), || {
+        format!("{least} credits were left at least, expected {:?}", ksmbd.least_credits)
     })?;
-    holds(lumps.iter().all(|lump| *lump > 100), || format!("grants of {lumps:?}, lumps were expected"))?;
+    holds(lumps.iter().all(|lump| ksmbd.renewed_at_once.contains(lump)), || {
+        format!("grants of {lumps:?}, expected {:?} each", ksmbd.renewed_at_once)
+    })?;
     connection.close(PATIENCE)?;
-    Ok(format!("least number of credits {least}, grants of {lumps:?}"))
+    let bounds = lumps.iter().min().zip(lumps.iter().max());
+    let (smallest, largest) = bounds.ok_or("no credits were granted after the first")?;
+    Ok(format!("least number of credits {least}, {} grants of {smallest} to {largest}", lumps.len()))
 }
 
 fn one_after_the_other(context: &Context) -> Outcome {

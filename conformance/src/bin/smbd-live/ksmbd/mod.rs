@@ -1,4 +1,5 @@
-//! smbd as initiator against ksmbd, the SMB server of the Linux kernel. What is said about it was seen on Linux 6.12.
+//! smbd as initiator against ksmbd, the SMB server of the Linux kernel. What is said about it was seen on Linux 6.12
+//! and 7.3. [`crate::linux`] has what differs between them.
 
 mod deviations;
 mod doctored;

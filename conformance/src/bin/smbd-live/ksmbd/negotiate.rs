@@ -10,6 +10,7 @@ use smbd_verbs::blocking::Failure as CallFailure;
 use super::{connect_here, response_of, smb2_and_close, smb2_negotiate};
 use crate::case::{Case, Context, Outcome, Target};
 use crate::expect::{holds, same};
+use crate::linux::Linux;
 use crate::patience::PATIENCE;
 use crate::{settings, smb2};
 
@@ -73,14 +74,14 @@ struct Expected {
 }
 
 fn sizes(context: &Context, params: Params, expected: &Expected) -> Outcome {
-    let max_send_size = params.max_send_size;
+    let ksmbd = Linux::running()?.ksmbd();
+    let (max_send_size, asked) = (params.max_send_size, params.send_credit_target);
     let mut connection = connect_here(context, params)?;
     let response = response_of(&connection)?;
     same("Status", response.status.0, 0)?;
     same("NegotiatedVersion", response.negotiated_version, 0x0100)?;
     same("CreditsRequested", response.credits_requested, 255)?;
-    // 255 receives, one of which has the Negotiate Request.
-    same("CreditsGranted", response.credits_granted, 254)?;
+    same("CreditsGranted", response.credits_granted, ksmbd.grants(asked))?;
     same("PreferredSendSize", response.preferred_send_size, expected.send)?;
     same("MaxReceiveSize", response.max_receive_size, expected.receive)?;
     // What half of its 255 receives hold, headers counted as if they were data.

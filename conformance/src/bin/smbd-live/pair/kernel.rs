@@ -10,6 +10,7 @@ use crate::case::{Case, Context, Outcome, Target};
 use crate::cifs::{self, Mount, Session};
 use crate::expect::{holds, same};
 use crate::ksmbd;
+use crate::linux::Linux;
 use crate::patience::{PATIENCE, until};
 use crate::settings;
 
@@ -51,9 +52,11 @@ fn mount(context: &Context) -> Outcome {
 fn negotiate(context: &Context) -> Outcome {
     same("side", side()?, Side::B)?;
     let keepalive = Some(Keepalive { interval: Duration::from_millis(500), answer_timeout: PATIENCE });
-    let mut connection = ksmbd::connect(context.peer, Params { keepalive, ..settings::windows() })?;
+    let params = Params { keepalive, ..settings::windows() };
+    let expected = Linux::running()?.ksmbd().grants(params.send_credit_target);
+    let mut connection = ksmbd::connect(context.peer, params)?;
     let response = ksmbd::response_of(&connection)?;
-    same("CreditsGranted", response.credits_granted, 254)?;
+    same("CreditsGranted", response.credits_granted, expected)?;
     let agreed = ksmbd::smb2_negotiate(&mut connection)?;
     // The second is not asked before the first is answered.
     until(&mut connection, "two probes", |connection| {
