@@ -76,8 +76,8 @@ const KSMBD_6_12: Ksmbd = Ksmbd {
     renewed_at_once: 101..=255,
 };
 
-/// It posts as many receives as were asked for, and each again as soon as it has read it. The grant of the last one comes
-/// with the answer, or with the next.
+/// It posts as many receives as were asked for, and each again as soon as it has read what came in it. The credit comes with
+/// the answer, or with one of the next two: another thread of the kernel posts.
 const KSMBD_7_3: Ksmbd = Ksmbd {
     first_grant: 1..=255,
     receive_size: 128..=1364,
