@@ -28,44 +28,71 @@ need_qemu() {
     die "qemu-system-x86_64 is missing: run $lab/setup (Debian package qemu-system-x86)"
 }
 
-# Prints the guest kernel: the one named by SMBD_LAB_KERNEL, else the one built here for this configuration.
+# qemu_kernel    prints the kernel of virtual machines that SMBD_LAB_KERNEL names, or that was built here; nothing if there is none
+qemu_kernel() {
+  local kernel=${SMBD_LAB_KERNEL:-}
+  if [ -n "$kernel" ]; then
+    [ -f "$kernel" ] || die "SMBD_LAB_KERNEL=$kernel: no such file; name a bzImage, or unset the variable and run
+SMBD_LAB_MACHINE=qemu $lab/setup, which builds one"
+    realpath "$kernel"
+  else
+    "$lab/kernel/build" --where || true
+  fi
+}
+
 find_kernel() {
   local kernel
-  if [ -n "${SMBD_LAB_KERNEL:-}" ]; then
-    [ -f "$SMBD_LAB_KERNEL" ] || die "SMBD_LAB_KERNEL=$SMBD_LAB_KERNEL: no such file; name a bzImage, or unset the
-variable and run $lab/setup, which builds one"
-    realpath "$SMBD_LAB_KERNEL" && return
-  fi
-  kernel=$("$lab/kernel/build" --where) || exit
-  [ -f "$kernel" ] || die "there is no guest kernel yet ($kernel): run $lab/setup, which builds one in some minutes,
-or set SMBD_LAB_KERNEL to a bzImage made with $lab/kernel/fragment.config"
+  kernel=$(qemu_kernel) || exit
+  [ -n "$kernel" ] || die "there is no kernel for virtual machines yet: run SMBD_LAB_MACHINE=qemu $lab/setup, which builds one in some
+minutes, or set SMBD_LAB_KERNEL to a bzImage made with common.config and qemu.config of $lab/kernel"
   echo "$kernel"
 }
 
-# Prints the kernel of native guests that SMBD_LAB_KERNEL_UML names, or that was built here; nothing if there is none.
+# native_kernel    prints the kernel of native guests that SMBD_LAB_KERNEL_UML names, or that was built here; nothing if there is none
 native_kernel() {
   local kernel=${SMBD_LAB_KERNEL_UML:-}
   if [ -n "$kernel" ]; then
-    [ -x "$kernel" ] || die "SMBD_LAB_KERNEL_UML=$kernel: no such program; name a user-mode Linux, or unset the variable"
+    [ -x "$kernel" ] || die "SMBD_LAB_KERNEL_UML=$kernel: no such program; name a user-mode Linux, or unset the variable and run
+SMBD_LAB_MACHINE=uml $lab/setup, which builds one"
     realpath "$kernel"
+  else
+    "$lab/kernel/build" --native --where || true
   fi
 }
 
 find_native_kernel() {
   local kernel
   kernel=$(native_kernel) || exit
-  [ -n "$kernel" ] || die "there is no kernel for native guests: set SMBD_LAB_KERNEL_UML, or SMBD_LAB_MACHINE=qemu"
+  [ -n "$kernel" ] || die "there is no kernel for native guests yet: run SMBD_LAB_MACHINE=uml $lab/setup, which builds one in some
+minutes, or set SMBD_LAB_KERNEL_UML to a user-mode Linux made with common.config and native.config of $lab/kernel"
   echo "$kernel"
 }
 
-# find_machine [KIND]    the kind of guest: this one, or SMBD_LAB_MACHINE, or uml if there is a kernel for it
+# native_works KERNEL    whether a native guest comes as far as its first program here: where filters of system calls or tracing are
+# forbidden, it does not. Tried once for each kernel and boot of this machine.
+native_works() {
+  local verdict said
+  verdict=$cache/native-$(cat /proc/sys/kernel/random/boot_id)-$(stat -L -c %d-%i-%Y "$1")
+  if [ ! -f "$verdict" ]; then
+    # The first program ends at once, and with it the kernel: in a panic that has its status.
+    said=$(timeout -k 1 10 "$1" mem=128M seccomp=on root=/dev/root rootfstype=hostfs rootflags=/ ro init=/bin/true panic=-1 \
+      con=null con0=null,fd:1 ssl=null </dev/null 2>/dev/null | tr -d '\0') || true
+    mkdir -p "$cache" && find "$cache" -maxdepth 1 -name 'native-*' ! -name "native-$(cat /proc/sys/kernel/random/boot_id)-*" -delete
+    if [[ $said == *'Attempted to kill init! exitcode=0x00000000'* ]]; then said=yes; else said=no; fi
+    # Whole or not at all: other guests may be starting.
+    echo "$said" >"$verdict.$$" && mv "$verdict.$$" "$verdict"
+  fi
+  [ "$(cat "$verdict")" = yes ]
+}
+
+# find_machine [KIND]    the kind of guest: this one, or SMBD_LAB_MACHINE, or uml if there is a kernel for it that works
 find_machine() {
   local kind=${1:-${SMBD_LAB_MACHINE:-}} kernel
   case "$kind" in
     uml | qemu) echo "$kind" ;;
     '')
       kernel=$(native_kernel) || exit
-      if [ -n "$kernel" ]; then echo uml; else echo qemu; fi
+      if [ -n "$kernel" ] && native_works "$kernel"; then echo uml; else echo qemu; fi
       ;;
     *) die "the kind of guest is uml or qemu, not '$kind'" "$status_usage" ;;
   esac

@@ -123,7 +123,7 @@ ksmbd_grants() {
 # ksmbd_start ['NAME = VALUE' ...]    with these settings in [global]. The share `share` is $SHARE, user tester, password
 # test123; guests are let in.
 ksmbd_start() {
-  local tools=$LAB_CACHE/ksmbd-tools/usr setting
+  local tools=$LAB_CACHE/ksmbd-tools-3.5/usr setting
   [ -x "$tools/libexec/ksmbd.tools" ] || complain "ksmbd-tools are not in $tools: run $LAB/setup" || return
   export SHARE=/run/share KSMBD=/run/ksmbd-lab
   mkdir -p "$SHARE" "$KSMBD" /run/lock && chmod 777 "$SHARE"
@@ -135,9 +135,9 @@ ksmbd_start() {
   } >"$KSMBD/ksmbd.conf"
   touch "$KSMBD/users"
   # One program under several names; it goes by the name it is called with.
-  (exec -a ksmbd.adduser "$tools/libexec/ksmbd.tools" -a tester -p test123 -i "$KSMBD/users" -c "$KSMBD/ksmbd.conf") \
+  (exec -a ksmbd.adduser "$tools/libexec/ksmbd.tools" -a -p test123 -P "$KSMBD/users" -C "$KSMBD/ksmbd.conf" tester) \
     >"$KSMBD/adduser.log" 2>&1 || complain "ksmbd.adduser: $(cat "$KSMBD/adduser.log")" || return
-  (exec -a ksmbd.mountd "$tools/libexec/ksmbd.tools" -n -c "$KSMBD/ksmbd.conf" -u "$KSMBD/users") \
+  (exec -a ksmbd.mountd "$tools/libexec/ksmbd.tools" -n -C "$KSMBD/ksmbd.conf" -P "$KSMBD/users") \
     >"$OUT/ksmbd.log" 2>&1 &
   KSMBD_PID=$!
   KSMBD_PORT=$(ksmbd_port)

@@ -61,6 +61,8 @@ checkout=$(cd "$lab/../.." && pwd)
 page=$checkout/docs/$name.md
 
 if [ -z "$programs" ]; then
+  # A steady guest is a virtual machine.
+  if [ -n "$pace" ]; then export SMBD_LAB_MACHINE=qemu; fi
   "$lab/setup" >&2
   (cd "$checkout" && cargo build --release --locked --bins "${packages[@]}")
   programs=$(cd "$checkout" && cargo metadata --no-deps --locked --format-version 1 |
