@@ -15,7 +15,7 @@ const NEEDS: [(&[&str], &[&str]); 5] = [
     ),
     (&["smbd-broker", "smbd-core", "smbd-smb2"], &["broker_wire", "broker"]),
     (
-        &["smbd-conformance", "smbd-core", "smbd-sim", "smbd-smb2", "smbd-tools"],
+        &["smbd-conformance", "smbd-core", "smbd-program", "smbd-sim", "smbd-smb2", "smbd-tools"],
         &["capture", "messages", "monitor"],
     ),
 ];

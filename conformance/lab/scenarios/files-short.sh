@@ -7,6 +7,18 @@ whole=yes
 # shellcheck source=../files.sh
 . "$LAB/files.sh"
 
+# given_up    A server that stops before the connection is there, so it accepts nothing, and one that stops behind it: `smbd-cp` has its
+# limit over SMB Direct too.
+given_up() {
+  local since=$SECONDS said status=0
+  kill -STOP "$SERVE_PID" || return
+  said=$(timeout 60 "${SMBD_LIVE%/*}/smbd-cp" ls "$url" --connect-timeout 2 2>&1) || status=$?
+  kill -CONT "$SERVE_PID"
+  since=$((SECONDS - since))
+  [ "$status" = 1 ] && [[ $said == *'no answer within 2 s'* ]] && [ "$since" -lt 20 ] ||
+    { echo "status $status after $since s: $said" && return 1; }
+}
+
 scenario() {
   local programs=${SMBD_LIVE%/*} url options=()
   [ -x "$programs/smbd-serve" ] && [ -x "$programs/smbd-cp" ] ||
@@ -19,6 +31,8 @@ scenario() {
   check "smbd-serve, encrypted: the same" file_matches 65537 'rdma encrypted'
   options=() url=smb:${url#rdma:}
   check "smbd-serve: smb:// finds RDMA" file_matches 65537 'rdma, 2 connections'
+  url=rdma:${url#smb:}
+  check "smbd-serve that has stopped is given up after the time for a connection" given_up
   check "smbd-serve ends in good order" serve_ends
   # Of another owner.
   rm -f "$SHARE/up"

@@ -8,15 +8,21 @@
 //! time. This happens if `rdma_disconnect` follows `rdma_notify` before the connection manager has handled the
 //! notification. So the disconnect waits until it has, at most as long as a flush may take. Before its last message has come,
 //! and without a notification, `rdma_disconnect` succeeds and sends nothing: the peer is told when the id is destroyed.
+//!
+//! siw disconnects nothing and destroys nothing before the peer has answered the request to connect, or for 10 s. A thread waits for
+//! that, as for the request itself.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_core::backend::Request;
 use smbd_core::error::DisconnectReason;
 
 use super::VerbsConnection;
+use super::call::Call;
 use super::link::Early;
 use super::phase::{Ending, Phase, Stage};
+use crate::ffi::CmId;
 
 /// `wr_id` of the marker: no [`WrId`](smbd_core::WrId) is 0.
 pub(super) const MARKER_ID: u64 = 0;
@@ -38,12 +44,30 @@ impl VerbsConnection {
             Phase::Idle(_) | Phase::ResolvingAddr(_) | Phase::ResolvingRoute | Phase::Over => {
                 self.over_without_queues();
             }
+            Phase::Connecting(None) if self.connect_blocks() => self.end_elsewhere(),
             Phase::Connecting(None)
             | Phase::Accepting(_)
             | Phase::Settling(_)
             | Phase::Up
             | Phase::Down
             | Phase::Ending(_) => self.flush_queues(),
+        }
+    }
+
+    pub(super) fn connect_blocks(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.quirks.connect_blocks)
+    }
+
+    /// Another thread disconnects, and destroys the queue pair. Without one, this thread has to wait.
+    fn end_elsewhere(&mut self) {
+        let handle = self.wake.call_handle();
+        let call = handle.and_then(|handle| Call::start(Arc::clone(&self.link.id), handle, CmId::disconnect));
+        match call {
+            Ok(call) => {
+                call.abandon(self.open.take());
+                self.over_without_queues();
+            }
+            Err(_) => self.flush_queues(),
         }
     }
 

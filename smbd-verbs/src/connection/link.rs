@@ -133,7 +133,7 @@ impl VerbsConnection {
     fn request_connection(&mut self) -> Result<(), Error> {
         took_receives(&self.queues)?;
         let terms = self.depths().offer();
-        if !self.open.as_ref().is_some_and(|open| open.quirks.connect_blocks) {
+        if !self.connect_blocks() {
             return Ok(self.link.id.connect(&ConnParams::of(&terms))?);
         }
         let call = move |id: &CmId| id.connect(&ConnParams::of(&terms));

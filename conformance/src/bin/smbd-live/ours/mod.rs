@@ -104,6 +104,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case("ours::silent_network", "packets vanish", silence::blackhole),
     case("ours::unreachable", "no route", silence::unreachable),
+    case("ours::silent_listener", "nobody looks at the request", silence::listener),
     case("ours::silent_acceptor", "the initiator's negotiation timer", silence::acceptor),
     case("ours::silent_initiator", "the acceptor's negotiation timer", silence::initiator),
     case(

@@ -99,6 +99,21 @@ pub(super) fn unreachable(context: &Context) -> Outcome {
     Ok("unreachable".to_owned())
 }
 
+/// Nobody looks at the request: siw has its TCP connection, and no answer of MPA; rxe repeats what it asks. The end does not wait for an
+/// answer, and siw itself waits 10 s for one.
+pub(super) fn listener(context: &Context) -> Outcome {
+    const SOON: Duration = Duration::from_secs(4);
+    let leaks = Leaks::watch(context)?;
+    let at = ports::fresh(context);
+    let listener = Listener::bind(at, ListenOptions::default())?;
+    let seen = attempt(at, &impatient(TIMER)?)?;
+    timed_out(&seen, TIMER)?;
+    holds(seen.time < TIMER + SOON, || format!("the end waited: {:?}", seen.time))?;
+    drop(listener);
+    leaks.none(context)?;
+    Ok(format!("given up after {:.1} s", seen.time.as_secs_f64()))
+}
+
 /// The transport connection comes up, and then nothing comes.
 pub(super) fn acceptor(context: &Context) -> Outcome {
     let leaks = Leaks::watch(context)?;
