@@ -85,17 +85,19 @@ native_works() {
   [ "$(cat "$verdict")" = yes ]
 }
 
-# find_machine [KIND]    the kind of guest: this one, or SMBD_LAB_MACHINE, or uml if there is a kernel for it that works
+# find_machine [KIND]    the kind of guest: this one, or SMBD_LAB_MACHINE, or qemu
 find_machine() {
-  local kind=${1:-${SMBD_LAB_MACHINE:-}} kernel
+  local kind=${1:-${SMBD_LAB_MACHINE:-qemu}}
   case "$kind" in
     uml | qemu) echo "$kind" ;;
-    '')
-      kernel=$(native_kernel) || exit
-      if [ -n "$kernel" ] && native_works "$kernel"; then echo uml; else echo qemu; fi
-      ;;
     *) die "the kind of guest is uml or qemu, not '$kind'" "$status_usage" ;;
   esac
+}
+
+# has_native_guests    whether there is a kernel for them, and it works here
+has_native_guests() {
+  local kernel
+  kernel=$(native_kernel) && [ -n "$kernel" ] && native_works "$kernel"
 }
 
 # find_accelerator KERNEL    prints kvm or tcg. That /dev/kvm opens does not say that a guest runs on it (nested

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 about="smbd-cp copies a file each way by RDMA, with smbd-serve and with ksmbd; by smb:// it finds RDMA itself"
+native="siw rxe"
 guests=1
 limit=240
 whole=yes

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 about="smbd-verbs as client of ksmbd"
+native="siw rxe"
 guests=1
 limit=900
 

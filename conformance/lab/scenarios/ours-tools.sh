@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 about="smbd-ping against ksmbd, held against a capture; smbd-perf against smbd-echo"
+native="siw rxe"
 guests=2
 limit=720
 whole=yes

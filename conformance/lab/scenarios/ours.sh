@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 about="smbd-verbs with itself"
+native="rxe"
 guests=1
 limit=1800
 

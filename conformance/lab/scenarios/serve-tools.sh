@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 about="smbd-serve, used by smbd-cp over SMB Direct and TCP, and by smbclient and smbtorture over TCP"
+native="siw rxe"
 guests=1
 limit=1800
 whole=yes
