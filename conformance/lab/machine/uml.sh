@@ -13,5 +13,5 @@ machine_start() {
     "con0=null,fd:6" "con1=null,fd:5" con=null ssl=null
   )
   # As much as lib.sh ever asks for: it cannot be raised later.
-  [ -z "$link" ] || start+=("vec0:transport=fd,fd=$link,mtu=4200,mac=$mac" "LAB_NETDEV=vec0")
+  [ -z "$link" ] || start+=("vec0:transport=bess,dst=$link,mtu=4200,mac=$mac" "LAB_NETDEV=vec0")
 }

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 about="smbd-verbs in two guests, with itself, cifs and ksmbd, captured"
+native="siw"
 guests=2
 limit=900
 whole=yes
