@@ -44,7 +44,9 @@ impl VerbsConnection {
             Phase::Idle(_) | Phase::ResolvingAddr(_) | Phase::ResolvingRoute | Phase::Over => {
                 self.over_without_queues();
             }
-            Phase::Connecting(None) if self.connect_blocks() => self.end_elsewhere(),
+            Phase::Connecting(None) if self.connect_blocks() && self.leave_to_a_thread() => {
+                self.over_without_queues();
+            }
             Phase::Connecting(None)
             | Phase::Accepting(_)
             | Phase::Settling(_)
@@ -58,17 +60,11 @@ impl VerbsConnection {
         self.open.as_ref().is_some_and(|open| open.quirks.connect_blocks)
     }
 
-    /// Another thread disconnects, and destroys the queue pair. Without one, this thread has to wait.
-    fn end_elsewhere(&mut self) {
+    /// Another thread disconnects, and destroys the queue pair. Whether there is one: this thread has to wait otherwise.
+    pub(super) fn leave_to_a_thread(&mut self) -> bool {
         let handle = self.wake.call_handle();
         let call = handle.and_then(|handle| Call::start(Arc::clone(&self.link.id), handle, CmId::disconnect));
-        match call {
-            Ok(call) => {
-                call.abandon(self.open.take());
-                self.over_without_queues();
-            }
-            Err(_) => self.flush_queues(),
-        }
+        call.map(|call| call.abandon(self.open.take())).is_ok()
     }
 
     /// Nothing is with a device, or its queue pair is another thread's to destroy.

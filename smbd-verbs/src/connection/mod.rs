@@ -354,8 +354,12 @@ impl AsFd for VerbsConnection {
 impl Drop for VerbsConnection {
     fn drop(&mut self) {
         // A provider's call that is under way on another thread has the queue pair; it goes when the call is back.
-        if let Phase::Connecting(Some(call)) = std::mem::replace(&mut self.link.phase, Phase::Over) {
-            call.abandon(self.open.take());
+        match std::mem::replace(&mut self.link.phase, Phase::Over) {
+            Phase::Connecting(Some(call)) => call.abandon(self.open.take()),
+            Phase::Connecting(None) if self.connect_blocks() => {
+                self.leave_to_a_thread();
+            }
+            _ => {}
         }
     }
 }
