@@ -12,6 +12,7 @@ use smbd_verbs::{ListenOptions, Listener, PORT_IWARP, Ports};
 
 use crate::case::Failure;
 use crate::expect::same;
+use crate::linux::Linux;
 use crate::patience::PATIENCE;
 use crate::smb2;
 
@@ -22,9 +23,13 @@ pub(crate) struct Session {
     setup: Bytes,
 }
 
-/// Listens where cifs tries first, whatever the kind of link: that it found nobody there would be an error in its log.
+/// Listens where cifs of Linux 6.12 tries first, whatever the kind of link: that it found nobody there would be an error in its log. That of
+/// 7.3 looks at 5445 only for a device of iWARP, as 2.1 has it.
 pub(crate) fn listen(address: IpAddr) -> Result<Listener, Failure> {
-    Ok(Listener::bind(SocketAddr::new(address, PORT_IWARP), ListenOptions::default())?)
+    match Linux::running()? {
+        Linux::V6_12 => Ok(Listener::bind(SocketAddr::new(address, PORT_IWARP), ListenOptions::default())?),
+        Linux::V7_3 => listen_by_link_type(address),
+    }
 }
 
 /// Listens where the specification has SMB Direct for the kind of link (2.1).

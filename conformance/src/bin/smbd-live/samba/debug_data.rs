@@ -23,14 +23,17 @@ pub(super) fn connections() -> Result<Vec<Connection>, Failure> {
 }
 
 fn parse(text: &str) -> Vec<Connection> {
-    let mut found: Vec<Connection> = Vec::new();
+    let (mut found, mut radix): (Vec<Connection>, u32) = (Vec::new(), 16);
     for line in text.lines() {
-        if line.contains("SMBDirect (in hex) protocol version: 100") {
-            let is_up = line.contains("transport status: 2");
-            found.push(Connection { is_up, ..Connection::default() });
+        let is_hexadecimal = line.contains("SMBDirect (in hex) protocol version: 100");
+        // Linux 7.3 has decimal numbers and the name of the status.
+        if is_hexadecimal || line.contains("SMBDirect protocol version: 0x100") {
+            radix = if is_hexadecimal { 16 } else { 10 };
+            let up = if is_hexadecimal { "transport status: 2" } else { "transport status: CONNECTED " };
+            found.push(Connection { is_up: line.contains(up), ..Connection::default() });
         } else if let Some(last) = found.last_mut() {
             let set = |field: &mut u32, name: &str| {
-                if let Some(value) = number(line, name) {
+                if let Some(value) = number(line, name, radix) {
                     *field = value;
                 }
             };
@@ -42,10 +45,10 @@ fn parse(text: &str) -> Vec<Connection> {
     found
 }
 
-/// The hexadecimal number behind a name.
-fn number(line: &str, name: &str) -> Option<u32> {
+/// The number behind a name.
+fn number(line: &str, name: &str, radix: u32) -> Option<u32> {
     let (_, rest) = line.split_once(name)?;
-    u32::from_str_radix(rest.split_whitespace().next()?, 16).ok()
+    u32::from_str_radix(rest.split_whitespace().next()?, radix).ok()
 }
 
 /// Waits until no connection uses a memory region, and all of its regions can be used: an operation that was answered has gone, and
@@ -78,6 +81,12 @@ mod tests {
             MR mr_ready_count: 0 mr_used_count: 0\n";
         let first = Connection { ready: 62, used: 2, responder_resources: 32, is_up: true };
         assert_eq!(parse(text), [first, Connection::default()]);
+        let of_7_3 = "SMBDirect protocol version: 0x100 transport status: CONNECTED (14)\n\
+            MR responder_resources: 16 max_frmr_depth: 256 mr_type: 0x0\n\
+            MR mr_ready_count: 32 mr_used_count: 10\n\
+            SMBDirect protocol version: 0x100 transport status: DISCONNECTED (17)\n";
+        let first = Connection { ready: 32, used: 10, responder_resources: 16, is_up: true };
+        assert_eq!(parse(of_7_3), [first, Connection::default()]);
         assert_eq!(parse("1) ConnectionId: 0x1\nMR mr_ready_count: 3e mr_used_count: 2\n"), []);
     }
 }
