@@ -39,6 +39,7 @@
 //! # }
 //! ```
 
+mod brief;
 pub mod copy;
 pub mod drive;
 mod error;

@@ -10,6 +10,7 @@ use smbd_smb2::server::Attributes;
 use smbd_smb2::wire::FileAttributes;
 
 use super::beneath::Key;
+use crate::brief::may_wait;
 
 /// From 1601 to 1970, in seconds.
 const EPOCH: i64 = 11_644_473_600;
@@ -97,6 +98,7 @@ impl Times {
             last_access: self.access.unwrap_or(STAYS),
             last_modification: self.write.unwrap_or(STAYS),
         };
+        may_wait();
         futimens(file, &times)
     }
 }

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use smbd_smb2::server::FileResult;
 
 use super::status;
+use crate::brief::may_wait;
 
 /// What each open has, and what those have that are more than a name: a pipe does not hold up.
 const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW);
@@ -46,6 +47,7 @@ impl Place {
 
     /// What is there, if something is. Links are not followed.
     pub(super) fn stat(&self) -> FileResult<Option<Statx>> {
+        may_wait();
         match statx(&self.parent, self.name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW, MASK) {
             Ok(stat) => Ok(Some(stat)),
             Err(Errno::NOENT) => Ok(None),
@@ -64,11 +66,13 @@ const MASK: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
 
 /// What is known of an open file.
 pub(super) fn stat(file: impl AsFd) -> FileResult<Statx> {
+    may_wait();
     statx(file, c"", AtFlags::EMPTY_PATH, MASK).map_err(status::of)
 }
 
 /// What is known of an entry of a directory.
 pub(super) fn stat_entry(directory: impl AsFd, name: &std::ffi::CStr) -> Result<Statx, Errno> {
+    may_wait();
     statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, MASK)
 }
 
@@ -81,6 +85,7 @@ pub(super) fn open(
 ) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     let more = if flags.contains(OFlags::PATH) { OFlags::empty() } else { OF_FILES };
+    may_wait();
     openat2(directory, name, flags | ALWAYS | more, mode, resolve)
 }
 

@@ -1,4 +1,4 @@
-//! The bytes of an open file, which are read and written beside all else.
+//! The bytes of an open file.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -10,10 +10,11 @@ use smbd_smb2::wire::NtStatus;
 
 use super::attributes::Times;
 use super::{FolderFile, status};
+use crate::brief::may_wait;
 
-/// The bytes of an open file: what takes long is done with it, while others use the folder. It keeps the file of the host open.
-#[derive(Clone, Debug)]
-pub struct Data {
+/// The bytes of an open file, for one operation. It keeps the file of the host open.
+#[derive(Debug)]
+pub(super) struct Data {
     fd: Arc<OwnedFd>,
     /// Times that stay.
     held: Times,
@@ -28,7 +29,8 @@ impl Data {
     ///
     /// # Errors
     /// STATUS_INVALID_DEVICE_REQUEST for a directory, or whatever keeps it from being read.
-    pub fn read(&self, offset: u64, into: &mut [u8]) -> FileResult<usize> {
+    pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> FileResult<usize> {
+        may_wait();
         let mut len = 0;
         while let Some(rest) = into.get_mut(len..).filter(|rest| !rest.is_empty()) {
             let at = offset.saturating_add(len as u64);
@@ -53,7 +55,8 @@ impl Data {
     ///
     /// # Errors
     /// STATUS_DISK_FULL, or whatever keeps it from being written. Some of it may be written then.
-    pub fn write(&self, offset: u64, mut data: &[u8], through: bool) -> FileResult<()> {
+    pub(super) fn write(&self, offset: u64, mut data: &[u8], through: bool) -> FileResult<()> {
+        may_wait();
         let mut at = offset;
         while !data.is_empty() {
             if i64::try_from(at).is_err() {
@@ -80,15 +83,8 @@ impl Data {
     ///
     /// # Errors
     /// Whatever is in the way of it.
-    pub fn flush(&self) -> FileResult<()> {
+    pub(super) fn flush(&self) -> FileResult<()> {
+        may_wait();
         fsync(&self.fd).map_err(status::of)
-    }
-
-    /// Bytes of the file.
-    ///
-    /// # Errors
-    /// Whatever keeps that from being found out.
-    pub fn size(&self) -> FileResult<u64> {
-        super::beneath::stat(&self.fd).map(|stat| stat.stx_size)
     }
 }

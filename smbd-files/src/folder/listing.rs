@@ -3,14 +3,17 @@
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{RawDir, SeekFrom, Statx, seek};
 use rustix::io::Errno;
 use smbd_smb2::server::{Entry, FileResult};
+use smbd_smb2::wire::NtStatus;
 
 use super::attributes::{Kind, attributes, kind};
 use super::beneath::{self, Key};
-use super::{names, status};
+use super::{FolderFile, names, status};
+use crate::brief::may_wait;
 
 /// Positions of `.` and `..`. All others are behind them, in the order in which the host has them.
 const DOTS: [&str; 2] = [".", ".."];
@@ -78,6 +81,7 @@ impl Listing {
     /// Reads names from the host. Returns whether there are some.
     fn step(&mut self, directory: BorrowedFd<'_>) -> FileResult<bool> {
         let mut buffer = [MaybeUninit::uninit(); STEP];
+        may_wait();
         self.read.reserve_exact(STEP);
         while self.read.is_empty() {
             let mut entries = RawDir::new(directory, &mut buffer);
@@ -114,8 +118,23 @@ impl Listing {
     }
 }
 
+/// Up to `max` entries behind a position, of an open directory; others that list it with the same open wait.
+pub(super) fn list(
+    listing: &Mutex<Option<Listing>>,
+    directory: &FolderFile,
+    root: Key,
+    after: u64,
+    max: usize,
+) -> FileResult<Vec<Entry>> {
+    if kind(&beneath::stat(&directory.fd)?) != Kind::Directory {
+        return Err(NtStatus::NOT_A_DIRECTORY);
+    }
+    let mut listing = listing.lock().unwrap_or_else(PoisonError::into_inner);
+    entries(&mut listing, directory.fd.as_fd(), (root, directory.key), after, max)
+}
+
 /// Up to `max` entries behind a position: files and directories that can be told.
-pub(super) fn entries(
+fn entries(
     listing: &mut Option<Listing>,
     directory: BorrowedFd<'_>,
     (root, own): (Key, Key),

@@ -29,6 +29,7 @@ mod attributes;
 mod beneath;
 mod capitals;
 mod change;
+mod claim;
 mod data;
 mod listing;
 mod lookup;
@@ -38,8 +39,8 @@ mod removal;
 mod status;
 mod table;
 #[cfg(test)]
-mod tests;
-mod view;
+pub(crate) mod tests;
+mod volume;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -51,15 +52,15 @@ use smbd_smb2::security::capital;
 use smbd_smb2::server::{
     Attributes, Change, Entry, FileResult, FileSystem, OpenParameters, SharePath, Volume,
 };
-use smbd_smb2::wire::{CreateAction, CreateDisposition, LockElement, LockFlags, NtStatus};
+use smbd_smb2::wire::{CreateAction, LockElement, LockFlags, NtStatus};
 
 use self::attributes::Times;
 use self::beneath::Key;
 use self::capitals::Capitals;
-pub use self::data::Data;
+use self::data::Data;
 pub use self::lookup::{LookedUp, Lookup};
 use self::table::Table;
-pub use self::view::{Entries, Looking, Space};
+use crate::brief::Brief;
 
 /// How a folder is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,19 +71,22 @@ pub struct Options {
     pub read_only: bool,
 }
 
-/// A folder of this host. [The module](self) says what clients see of it.
-#[derive(Debug)]
+/// A folder of this host. [The module](self) says what clients see of it. Clones are the same folder: several threads use it at the same
+/// time, and none of them waits for a call of the system that another makes.
+#[derive(Clone, Debug)]
 pub struct Folder {
     root: Arc<OwnedFd>,
     key: Key,
-    label: String,
+    label: Arc<str>,
     options: Options,
     capitals: Arc<Capitals>,
-    table: Table,
+    table: Arc<Brief<Table>>,
+    #[cfg(test)]
+    pub(crate) slow: tests::Slow,
 }
 
-/// A file of a [`Folder`] that is open.
-#[derive(Debug)]
+/// A file of a [`Folder`] that is open. It is closed with [`FileSystem::close`], once for all clones.
+#[derive(Clone, Debug)]
 pub struct FolderFile {
     open: u64,
     key: Key,
@@ -100,8 +104,16 @@ impl Folder {
         let root = rustix::fs::open(path, flags, Mode::empty())?;
         beneath::open(&root, ".", OFlags::PATH, Mode::empty())?;
         let stat = beneath::stat(&root).map_err(|status| io::Error::other(status.to_string()))?;
-        let (root, key, label) = (Arc::new(root), Key::of(&stat), label.to_owned());
-        Ok(Self { root, key, label, options, capitals: Arc::default(), table: Table::default() })
+        Ok(Self {
+            root: Arc::new(root),
+            key: Key::of(&stat),
+            label: label.into(),
+            options,
+            capitals: Arc::default(),
+            table: Arc::default(),
+            #[cfg(test)]
+            slow: tests::Slow::default(),
+        })
     }
 
     /// What looks up names, while others use the folder.
@@ -109,7 +121,7 @@ impl Folder {
     pub fn lookup(&self) -> Lookup {
         let capitals = (!self.options.case_sensitive).then(|| Arc::clone(&self.capitals));
         let (root, since) = (Arc::clone(&self.root), self.capitals.begin());
-        Lookup { root, capitals, since, made: self.table.made_count() }
+        Lookup { root, capitals, since, made: self.table.lock().made_count() }
     }
 
     /// Opens or makes what was looked up. None if the name has changed meanwhile: it has to be looked up again.
@@ -117,7 +129,7 @@ impl Folder {
     /// # Errors
     /// The status of MS-FSA 2.1.5.1.
     pub fn open_at(
-        &mut self,
+        &self,
         parameters: &OpenParameters,
         looked_up: LookedUp,
     ) -> FileResult<Option<(FolderFile, CreateAction)>> {
@@ -134,7 +146,7 @@ impl Folder {
     /// # Errors
     /// The status of MS-FSA 2.1.5.15.11.
     pub fn rename_at(
-        &mut self,
+        &self,
         file: &FolderFile,
         (path, looked_up): (&SharePath, LookedUp),
         replace: bool,
@@ -142,70 +154,45 @@ impl Folder {
         change::rename_at(self, file, (path, looked_up), replace)
     }
 
-    /// Whether a name in other capitals may have been made after the look, so that this one must not be made.
-    fn misses(&self, how: &OpenParameters, looked_up: &LookedUp) -> bool {
-        let makes = !matches!(how.disposition, CreateDisposition::OPEN | CreateDisposition::OVERWRITE);
-        let Some(place) = looked_up.place.as_ref().filter(|_| makes && !self.options.case_sensitive) else {
-            return false;
-        };
-        self.table.was_made_since(looked_up.made, place) && matches!(place.stat(), Ok(None))
-    }
-
     /// What `file` reads from, if no lock keeps it from these bytes. A lock that is taken later is not looked at.
-    ///
-    /// # Errors
-    /// STATUS_FILE_LOCK_CONFLICT, or STATUS_INVALID_DEVICE_REQUEST for a directory.
-    pub fn reading(&self, file: &FolderFile, offset: u64, len: u64) -> FileResult<Data> {
-        let node = self.table.node(file.key)?;
-        if !node.locks.may_read(file.open, offset, len) {
+    fn reading(&self, file: &FolderFile, offset: u64, len: u64) -> FileResult<Data> {
+        let table = self.table.lock();
+        if !table.node(file.key)?.locks.may_read(file.open, offset, len) {
             return Err(NtStatus::FILE_LOCK_CONFLICT);
         }
-        let held = self.table.opened(file.key, file.open)?.held;
+        let held = table.opened(file.key, file.open)?.held;
         Ok(Data::new(file, Times { write: None, ..held }))
     }
 
     /// What `file` writes to, if no lock keeps it from these bytes. A lock that is taken later is not looked at.
-    ///
-    /// # Errors
-    /// STATUS_FILE_LOCK_CONFLICT, or STATUS_ACCESS_DENIED if nothing is changed here.
-    pub fn writing(&self, file: &FolderFile, offset: u64, len: u64) -> FileResult<Data> {
-        let node = self.table.node(file.key)?;
+    fn writing(&self, file: &FolderFile, offset: u64, len: u64) -> FileResult<Data> {
+        let table = self.table.lock();
+        let node = table.node(file.key)?;
         if self.options.read_only {
             return Err(NtStatus::ACCESS_DENIED);
         }
         if !node.locks.may_write(offset, len, file.open) {
             return Err(NtStatus::FILE_LOCK_CONFLICT);
         }
-        let held = self.table.opened(file.key, file.open)?.held;
+        let held = table.opened(file.key, file.open)?.held;
         Ok(Data::new(file, Times { access: None, ..held }))
     }
 
-    /// What of `file` goes to disk.
-    #[must_use]
-    pub fn flushing(&self, file: &FolderFile) -> Data {
-        Data::new(file, Times::default())
+    /// The host is about to change something.
+    fn acts(&self, _what: Act) {
+        #[cfg(test)]
+        self.slow.waits(_what);
     }
+}
 
-    /// What is known of `file`.
-    #[must_use]
-    pub fn looking(&self, file: &FolderFile) -> Looking {
-        Looking { fd: Arc::clone(&file.fd), root: self.key, is_pending: self.table.is_pending(file.key) }
-    }
-
-    /// The entries of `file`.
-    ///
-    /// # Errors
-    /// STATUS_FILE_CLOSED.
-    pub fn listing(&self, file: &FolderFile) -> FileResult<Entries> {
-        let listing = Arc::clone(&self.table.opened(file.key, file.open)?.listing);
-        Ok(Entries { fd: Arc::clone(&file.fd), keys: (self.key, file.key), listing })
-    }
-
-    /// The volume.
-    #[must_use]
-    pub fn space(&self) -> Space {
-        Space { root: Arc::clone(&self.root), key: self.key, label: self.label.clone() }
-    }
+/// What the host changes for a client: it may take long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Open,
+    Truncate,
+    Rename,
+    Delete,
+    Attributes,
 }
 
 impl FileSystem for Folder {
@@ -220,7 +207,8 @@ impl FileSystem for Folder {
     }
 
     fn attributes(&self, file: &FolderFile) -> FileResult<Attributes> {
-        self.looking(file).attributes()
+        let is_pending = self.table.lock().is_pending(file.key);
+        Ok(attributes::attributes(&beneath::stat(&file.fd)?, self.key, is_pending))
     }
 
     fn read(&mut self, file: &FolderFile, offset: u64, into: &mut [u8]) -> FileResult<usize> {
@@ -239,11 +227,12 @@ impl FileSystem for Folder {
     }
 
     fn flush(&mut self, file: &FolderFile) -> FileResult<()> {
-        self.flushing(file).flush()
+        Data::new(file, Times::default()).flush()
     }
 
     fn list(&mut self, file: &FolderFile, after: u64, max: usize) -> FileResult<Vec<Entry>> {
-        self.listing(file)?.list(after, max)
+        let listing = Arc::clone(&self.table.lock().opened(file.key, file.open)?.listing);
+        listing::list(&listing, file, self.key, after, max)
     }
 
     fn change(&mut self, file: &FolderFile, change: &Change, _: u64) -> FileResult<()> {
@@ -252,14 +241,14 @@ impl FileSystem for Folder {
 
     fn lock(&mut self, file: &FolderFile, range: &LockElement) -> FileResult<()> {
         let is_exclusive = range.flags.contains(LockFlags::EXCLUSIVE_LOCK);
-        self.table.node_mut(file.key)?.locks.lock(file.open, range.offset, range.length, is_exclusive)
+        self.table.lock().node_mut(file.key)?.locks.lock(file.open, range.offset, range.length, is_exclusive)
     }
 
     fn unlock(&mut self, file: &FolderFile, range: &LockElement) -> FileResult<()> {
-        self.table.node_mut(file.key)?.locks.unlock(file.open, range.offset, range.length)
+        self.table.lock().node_mut(file.key)?.locks.unlock(file.open, range.offset, range.length)
     }
 
     fn volume(&self) -> Volume {
-        self.space().volume()
+        volume::volume(self)
     }
 }

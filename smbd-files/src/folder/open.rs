@@ -10,40 +10,35 @@ use smbd_smb2::wire::{AccessMask, CreateAction, CreateDisposition, CreateOptions
 
 use super::attributes::{Kind, Times, is_read_only, kind, with_read_only};
 use super::beneath::{self, Key, Place, stat};
+use super::change::mark;
+use super::claim::{Claim, Claimed};
 use super::lookup::LookedUp;
-use super::table::Opened;
-use super::{Folder, FolderFile, removal, status};
+use super::table::{NameKey, Opened, Table};
+use super::{Act, Folder, FolderFile, removal, status};
+use crate::brief::may_wait;
 
 /// What reads and what writes.
 const READS: u32 = AccessMask::READ_DATA.0 | AccessMask::EXECUTE.0;
 const WRITES: u32 = AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0;
 /// How often something else may have come to a name between two looks at it.
-const TRIES: usize = 16;
+pub(super) const TRIES: usize = 16;
 /// Modes of what is made, less what the process masks.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 
-/// What came of one look at a name.
-enum Look {
-    /// What is open now, and what it is.
-    Open(OwnedFd, Box<Statx>, CreateAction),
-    /// The name has changed meanwhile.
-    Again,
-}
-
-pub(super) fn open(folder: &mut Folder, how: &OpenParameters) -> FileResult<(FolderFile, CreateAction)> {
-    by_name(folder, &how.path, |folder, looked_up| open_at(folder, how, looked_up))
+pub(super) fn open(folder: &Folder, how: &OpenParameters) -> FileResult<(FolderFile, CreateAction)> {
+    by_name(folder, &how.path, |looked_up| open_at(folder, how, looked_up))
 }
 
 /// Looks a name up until `act` finds that it is still what it was.
 pub(super) fn by_name<T>(
-    folder: &mut Folder,
+    folder: &Folder,
     path: &SharePath,
-    mut act: impl FnMut(&mut Folder, LookedUp) -> FileResult<Option<T>>,
+    mut act: impl FnMut(LookedUp) -> FileResult<Option<T>>,
 ) -> FileResult<T> {
     for _ in 0..TRIES {
         if let Some(looked_up) = folder.lookup().look_up(path, true)?
-            && let Some(done) = act(folder, looked_up)?
+            && let Some(done) = act(looked_up)?
         {
             return Ok(done);
         }
@@ -53,54 +48,80 @@ pub(super) fn by_name<T>(
 
 /// Opens what was looked up. None if the name has changed meanwhile, and has to be looked up again.
 pub(super) fn open_at(
-    folder: &mut Folder,
+    folder: &Folder,
     how: &OpenParameters,
     looked_up: LookedUp,
 ) -> FileResult<Option<(FolderFile, CreateAction)>> {
-    let replaces = replaces(how);
     if folder.options.read_only
         && (how.disposition != CreateDisposition::OPEN || how.access.0 & (WRITES | AccessMask::DELETE.0) != 0)
     {
         return Err(NtStatus::ACCESS_DENIED);
     }
-    if folder.misses(how, &looked_up) {
-        return Ok(None);
-    }
-    let place = looked_up.place;
-    let found = match &place {
+    let found = match &looked_up.place {
         None => Some(stat(&folder.root)?),
         Some(place) => place.stat()?,
     };
-    let granted = if found.as_ref().is_some_and(is_read_only) { how.read_only_access } else { how.access };
-    // What replaces writes, whatever it was opened for.
-    let access = if replaces { granted | AccessMask::WRITE_DATA } else { granted };
-    let usage = Use { access, share: how.share_access };
-    let looked = match (&found, &place) {
-        (Some(found), _) => existing(folder, place.as_ref(), found, how, &usage)?,
-        (None, Some(place)) => make(folder, place, how)?,
-        (None, None) => return Err(NtStatus::OBJECT_NAME_NOT_FOUND),
-    };
-    let Look::Open(fd, stat, action) = looked else { return Ok(None) };
-    if let (CreateAction::CREATED, Some(place)) = (action, &place) {
-        folder.table.made(place);
+    match (found, looked_up.place) {
+        (Some(found), place) => existing(folder, place.as_ref(), &found, how),
+        (None, Some(place)) => make(folder, &place, looked_up.made, how),
+        (None, None) => Err(NtStatus::OBJECT_NAME_NOT_FOUND),
     }
-    let key = Key::of(&stat);
-    let delete_on_close = how.options.contains(CreateOptions::DELETE_ON_CLOSE);
-    if delete_on_close {
-        match may_delete(&stat, place.as_ref(), &fd) {
-            // It stays when it is closed.
-            Ok(()) | Err(NtStatus::DIRECTORY_NOT_EMPTY) => {}
-            Err(status) => return Err(status),
+}
+
+/// An open that others see, before the client that makes it. Dropped, it is taken back.
+struct Reserved<'a> {
+    folder: &'a Folder,
+    key: Key,
+    open: Option<u64>,
+}
+
+impl<'a> Reserved<'a> {
+    const fn new(folder: &'a Folder, key: Key, open: u64) -> Self {
+        Self { folder, key, open: Some(open) }
+    }
+
+    /// The file that was opened. It may have to go when it is closed: then it is known whether it can.
+    fn confirm(
+        mut self,
+        (fd, stat): (OwnedFd, &Statx),
+        place: Option<&Place>,
+        how: &OpenParameters,
+    ) -> FileResult<FolderFile> {
+        let deletes = how.options.contains(CreateOptions::DELETE_ON_CLOSE);
+        if deletes {
+            match may_delete(stat, place, &fd) {
+                // It stays when it is closed.
+                Ok(()) | Err(NtStatus::DIRECTORY_NOT_EMPTY) => {}
+                Err(status) => return Err(status),
+            }
+        }
+        let open = self.open.ok_or(NtStatus::INTERNAL_ERROR)?;
+        self.folder.table.lock().opened_mut(self.key, open)?.delete_on_close = deletes;
+        self.open = None;
+        Ok(FolderFile { open, key: self.key, fd: Arc::new(fd) })
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        if let Some(open) = self.open {
+            release(self.folder, self.key, open);
         }
     }
-    let needs_place = delete_on_close || how.access.contains(AccessMask::DELETE);
-    let usage = Use { access: granted, share: how.share_access };
-    let place = place.filter(|_| needs_place);
-    let path = folder.path(&how.path);
-    let opened =
-        Opened { usage, path, place, delete_on_close, listing: Arc::default(), held: Times::default() };
-    let open = folder.table.add(key, opened);
-    Ok(Some((FolderFile { open, key, fd: Arc::new(fd) }, action)))
+}
+
+/// Who opens a file, for the table.
+fn opener(path: String, place: Option<&Place>, how: &OpenParameters, access: AccessMask) -> Opened {
+    let deletes = how.options.contains(CreateOptions::DELETE_ON_CLOSE);
+    let needs_place = deletes || how.access.contains(AccessMask::DELETE);
+    Opened {
+        usage: Use { access, share: how.share_access },
+        path,
+        place: place.filter(|_| needs_place).cloned(),
+        delete_on_close: false,
+        listing: Arc::default(),
+        held: Times::default(),
+    }
 }
 
 fn replaces(how: &OpenParameters) -> bool {
@@ -114,10 +135,9 @@ fn existing(
     place: Option<&Place>,
     found: &Statx,
     how: &OpenParameters,
-    usage: &Use,
-) -> FileResult<Look> {
+) -> FileResult<Option<(FolderFile, CreateAction)>> {
     let key = Key::of(found);
-    if folder.table.is_pending(key) {
+    if folder.table.lock().is_pending(key) {
         return Err(NtStatus::DELETE_PENDING);
     }
     if how.disposition == CreateDisposition::CREATE {
@@ -135,37 +155,70 @@ fn existing(
         }
         Kind::Directory | Kind::File => {}
     }
-    // What replaces writes.
-    if is_read_only(found) && usage.access.0 & WRITES != 0 {
+    let granted = if is_read_only(found) { how.read_only_access } else { how.access };
+    // What replaces writes, whatever it was opened for.
+    let access = if replaces { granted | AccessMask::WRITE_DATA } else { granted };
+    if is_read_only(found) && access.0 & WRITES != 0 {
         return Err(NtStatus::ACCESS_DENIED);
     }
-    folder.table.check(key, usage)?;
+    let Some(reserved) = reserve(folder, (key, place), how, (granted, access))? else { return Ok(None) };
+    folder.acts(Act::Open);
     let opened = match place {
         None => beneath::open(&folder.root, ".", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()),
         Some(place) if kind(found) == Kind::Directory => {
             place.open(OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
         }
-        Some(place) => open_file(place, usage.access),
+        Some(place) => open_file(place, access),
     };
     let fd = match opened {
         Ok(fd) => fd,
-        Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => return Ok(Look::Again),
+        Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => return Ok(None),
         Err(error) => return Err(status::of(error)),
     };
     let opened = stat(&fd)?;
     if Key::of(&opened) != key || kind(&opened) != kind(found) {
-        return Ok(Look::Again);
+        return Ok(None);
     }
-    if !replaces {
-        return Ok(Look::Open(fd, Box::new(opened), CreateAction::OPENED));
+    let action = if replaces { replace(folder, (&fd, &opened), how)? } else { CreateAction::OPENED };
+    Ok(Some((reserved.confirm((fd, &opened), place, how)?, action)))
+}
+
+/// Opens a file in the table, with what it is `granted`, if it goes with those who have it open as it is opened: by `access`. None: the name
+/// was being made, or the path has changed.
+fn reserve<'a>(
+    folder: &'a Folder,
+    (key, place): (Key, Option<&Place>),
+    how: &OpenParameters,
+    (granted, access): (AccessMask, AccessMask),
+) -> FileResult<Option<Reserved<'a>>> {
+    let path = folder.path(&how.path);
+    let opener = opener(path, place, how, granted);
+    let (mut table, has_waited) = folder.table.lock_unless(|table| table.is_claimed(place, &opener.path));
+    if has_waited {
+        return Ok(None);
     }
+    if table.is_pending(key) {
+        return Err(NtStatus::DELETE_PENDING);
+    }
+    table.check(key, &Use { access, share: how.share_access })?;
+    let open = table.add(key, opener);
+    Ok(Some(Reserved::new(folder, key, open)))
+}
+
+/// Empties a file.
+fn replace(
+    folder: &Folder,
+    (fd, stat): (&OwnedFd, &Statx),
+    how: &OpenParameters,
+) -> FileResult<CreateAction> {
+    folder.acts(Act::Truncate);
+    may_wait();
     if makes_read_only(how)? {
-        fchmod(&fd, with_read_only(&opened, true)).map_err(status::of)?;
+        fchmod(fd, with_read_only(stat, true)).map_err(status::of)?;
     }
-    ftruncate(&fd, 0).map_err(status::of)?;
+    ftruncate(fd, 0).map_err(status::of)?;
     let superseded = how.disposition == CreateDisposition::SUPERSEDE;
-    let action = if superseded { CreateAction::SUPERSEDED } else { CreateAction::OVERWRITTEN };
-    Ok(Look::Open(fd, Box::new(opened), action))
+    Ok(if superseded { CreateAction::SUPERSEDED } else { CreateAction::OVERWRITTEN })
 }
 
 /// Whether what gets its attributes by this is READONLY. Then it cannot go when it is closed.
@@ -198,15 +251,30 @@ fn open_file(place: &Place, access: AccessMask) -> Result<OwnedFd, Errno> {
     }
 }
 
-fn make(folder: &Folder, place: &Place, how: &OpenParameters) -> FileResult<Look> {
+/// Makes what was not there when `made` names had been made.
+fn make(
+    folder: &Folder,
+    place: &Place,
+    made: u64,
+    how: &OpenParameters,
+) -> FileResult<Option<(FolderFile, CreateAction)>> {
     if how.disposition == CreateDisposition::OPEN || how.disposition == CreateDisposition::OVERWRITE {
         return Err(NtStatus::OBJECT_NAME_NOT_FOUND);
     }
+    let (path, name) = (folder.path(&how.path), place.key());
+    let (table, has_waited) = folder.table.lock_unless(|table| table.is_claimed(Some(place), &path));
+    let is_other = |made: &NameKey| *made == name;
+    if has_waited || (!folder.options.case_sensitive && table.was_made_since(made, is_other)) {
+        return Ok(None);
+    }
     // Nothing comes into a directory that goes.
-    if folder.table.is_pending(place.parent_key) {
+    if table.is_pending(place.parent_key) {
         return Err(NtStatus::DELETE_PENDING);
     }
     let read_only = makes_read_only(how)?;
+    let claimed = Claimed::new(&folder.table, table, Claim { name, path: path.clone(), moves: None });
+    folder.acts(Act::Open);
+    may_wait();
     let opened = if how.options.contains(CreateOptions::DIRECTORY_FILE) {
         mkdirat(&place.parent, place.name.as_os_str(), DIRECTORY_MODE)
             .and_then(|()| place.open(OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()))
@@ -214,16 +282,17 @@ fn make(folder: &Folder, place: &Place, how: &OpenParameters) -> FileResult<Look
         let mode = if read_only { FILE_MODE - Mode::from_raw_mode(0o222) } else { FILE_MODE };
         place.open(flags(how.access) | OFlags::CREATE | OFlags::EXCL, mode)
     };
-    match opened {
-        Ok(fd) => {
-            let made = stat(&fd)?;
-            Ok(Look::Open(fd, Box::new(made), CreateAction::CREATED))
-        }
-        Err(Errno::EXIST | Errno::LOOP) => Ok(Look::Again),
+    let fd = match opened {
+        Ok(fd) => fd,
+        Err(Errno::EXIST | Errno::LOOP) => return Ok(None),
         // The directory has gone.
-        Err(Errno::NOENT) => Err(NtStatus::OBJECT_PATH_NOT_FOUND),
-        Err(error) => Err(status::of(error)),
-    }
+        Err(Errno::NOENT) => return Err(NtStatus::OBJECT_PATH_NOT_FOUND),
+        Err(error) => return Err(status::of(error)),
+    };
+    let stat = stat(&fd)?;
+    let (key, opener) = (Key::of(&stat), opener(path, Some(place), how, how.access));
+    let reserved = Reserved::new(folder, key, claimed.end(|table| table.add(key, opener)));
+    Ok(Some((reserved.confirm((fd, &stat), Some(place), how)?, CreateAction::CREATED)))
 }
 
 /// Whether a file or directory can be deleted.
@@ -243,15 +312,25 @@ pub(super) fn may_delete(stat: &Statx, place: Option<&Place>, fd: &OwnedFd) -> F
 }
 
 /// Closes a file. What is to be deleted goes with the last who has it open.
-pub(super) fn close(folder: &mut Folder, file: &FolderFile) {
-    let Some(opened) = folder.table.remove(file.key, file.open) else { return };
-    if opened.delete_on_close
-        && let Ok(stat) = stat(&file.fd)
-        && may_delete(&stat, opened.place.as_ref(), &file.fd).is_ok()
-        && let Ok(node) = folder.table.node_mut(file.key)
-    {
-        node.pending = node.pending.take().or(opened.place);
+pub(super) fn close(folder: &Folder, file: &FolderFile) {
+    let deletes = |table: &Table| table.opened(file.key, file.open).is_ok_and(|open| open.delete_on_close);
+    if deletes(&folder.table.lock()) {
+        // What cannot go stays.
+        let _ = mark(folder, file);
     }
-    let Some(place) = folder.table.forget(file.key) else { return };
-    removal::remove(&place, file.key);
+    release(folder, file.key, file.open);
+}
+
+/// Takes an open out of the table. Who comes to a file while it is deleted gets STATUS_DELETE_PENDING, as if it were open still.
+fn release(folder: &Folder, key: Key, open: u64) {
+    let (mut table, _) = folder.table.lock_unless(|table| table.is_moving(key));
+    let (opened, going) = (table.remove(key, open), table.forget(key));
+    // What is closed with it is closed without the lock.
+    drop(table);
+    drop(opened);
+    if let Some(place) = going {
+        folder.acts(Act::Delete);
+        removal::remove(&place, key);
+        folder.table.lock().gone(key);
+    }
 }

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::attributes::{Kind, kind};
 use super::beneath::{Key, Place};
+use crate::brief::may_wait;
 
 /// What a name begins with that a file has while it is deleted.
 const GOING: &str = ".smbd-deleted-";
@@ -25,6 +26,7 @@ pub(super) fn remove_when(place: &Place, key: Key, moment: impl FnOnce()) {
     let Some(found) = is_it(place) else { return };
     let flags = if kind(&found) == Kind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     let unlink = |place: &Place| unlinkat(&place.parent, place.name.as_os_str(), flags);
+    may_wait();
     moment();
     let Some(private) = private(place) else { return };
     match give(place, &private) {
@@ -48,6 +50,7 @@ pub(super) fn was_moved(from: &Place, to: &Place, key: Key) -> bool {
 
 /// Gives a file another name, which nothing has.
 fn give(from: &Place, to: &Place) -> Result<(), Errno> {
+    may_wait();
     let (old, new) = (from.name.as_os_str(), to.name.as_os_str());
     renameat_with(&from.parent, old, &to.parent, new, RenameFlags::NOREPLACE)
 }

@@ -9,6 +9,7 @@ use smbd_smb2::wire::{AccessMask, NtStatus};
 
 use super::attributes::Times;
 use super::beneath::{Key, Place};
+use super::claim::{Claim, is_beneath};
 use super::listing::Listing;
 
 /// How many names that were made are kept. A name that was looked up before all of these is looked up again.
@@ -19,10 +20,25 @@ const MADE_MAX: usize = 1024;
 pub(super) struct Table {
     nodes: BTreeMap<Key, Node>,
     last: u64,
-    /// The names that were made last, in capitals, with their directories.
-    made: VecDeque<(Key, String)>,
+    /// The names that were made last.
+    made: VecDeque<NameKey>,
     /// How many names were made.
     made_count: u64,
+    /// Names that are being made.
+    claims: BTreeMap<u64, Claim>,
+}
+
+/// What is the same for all capitals of a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NameKey {
+    pub(super) parent: Key,
+    capitals: String,
+}
+
+impl Place {
+    pub(super) fn key(&self) -> NameKey {
+        NameKey { parent: self.parent_key, capitals: capital(&self.name.to_string_lossy()) }
+    }
 }
 
 /// A file that is open.
@@ -30,7 +46,7 @@ pub(super) struct Table {
 pub(super) struct Node {
     opens: BTreeMap<u64, Opened>,
     pub(super) locks: Locks,
-    /// The name that goes when nobody has the file open any more.
+    /// The name that goes when the last open is closed. Without opens, it is being deleted.
     pub(super) pending: Option<Place>,
 }
 
@@ -67,10 +83,11 @@ impl Table {
         }
     }
 
-    /// Whether something is open that is beneath a directory of this path.
+    /// Whether something is open, or being made, that is beneath a directory of this path.
     pub(super) fn is_open_beneath(&self, directory: &str) -> bool {
-        let is_beneath = |path: &str| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('\\'));
-        self.nodes.values().any(|node| node.opens.values().any(|open| is_beneath(&open.path)))
+        let mut opens = self.nodes.values().flat_map(|node| node.opens.values());
+        opens.any(|open| is_beneath(&open.path, directory))
+            || self.claims.values().any(|claim| is_beneath(&claim.path, directory))
     }
 
     /// Whether somebody who has this open may delete it.
@@ -119,12 +136,50 @@ impl Table {
         node.opens.remove(&open)
     }
 
-    /// Forgets a file that nobody has open. Returns the name that has to go.
+    /// Forgets a file that nobody has open. Returns the name that has to go: the file is then deleted until [`Self::gone`].
     pub(super) fn forget(&mut self, key: Key) -> Option<Place> {
-        if self.nodes.get(&key).is_none_or(|node| !node.opens.is_empty()) {
-            return None;
+        let node = self.nodes.get(&key).filter(|node| node.opens.is_empty())?;
+        let going = node.pending.clone();
+        if going.is_none() {
+            self.nodes.remove(&key);
         }
-        self.nodes.remove(&key)?.pending
+        going
+    }
+
+    /// A file was deleted, or could not be.
+    pub(super) fn gone(&mut self, key: Key) {
+        if let Some(node) = self.nodes.get_mut(&key) {
+            node.pending = None;
+        }
+        self.forget(key);
+    }
+
+    /// Claims a name that is about to be made. Returns the number of the claim.
+    pub(super) fn claim(&mut self, claim: Claim) -> u64 {
+        self.last = self.last.saturating_add(1);
+        self.claims.insert(self.last, claim);
+        self.last
+    }
+
+    pub(super) fn end_claim(&mut self, number: u64) {
+        if let Some(claim) = self.claims.remove(&number) {
+            self.made(claim.name);
+        }
+    }
+
+    /// Whether a claim concerns this name or this path.
+    pub(super) fn is_claimed(&self, place: Option<&Place>, path: &str) -> bool {
+        self.claims.values().any(|claim| claim.concerns(place, path))
+    }
+
+    /// Whether a file is getting another name.
+    pub(super) fn is_moving(&self, key: Key) -> bool {
+        self.claims.values().any(|claim| claim.moves(key))
+    }
+
+    /// Whether something is coming into a directory.
+    pub(super) fn is_filling(&self, directory: Key) -> bool {
+        self.claims.values().any(|claim| claim.name.parent == directory)
     }
 
     /// How many names were made.
@@ -133,19 +188,17 @@ impl Table {
     }
 
     /// A name was made.
-    pub(super) fn made(&mut self, place: &Place) {
+    fn made(&mut self, name: NameKey) {
         if self.made.len() == MADE_MAX {
             self.made.pop_front();
         }
-        self.made.push_back((place.parent_key, capital(&place.name.to_string_lossy())));
+        self.made.push_back(name);
         self.made_count = self.made_count.saturating_add(1);
     }
 
-    /// Whether a name with these capitals may have been made since `count` names were.
-    pub(super) fn was_made_since(&self, count: u64, place: &Place) -> bool {
+    /// Whether a name of which this holds may have been made since `count` names were.
+    pub(super) fn was_made_since(&self, count: u64, is_it: impl Fn(&NameKey) -> bool) -> bool {
         let newer = usize::try_from(self.made_count.saturating_sub(count)).unwrap_or(usize::MAX);
-        let capitals = capital(&place.name.to_string_lossy());
-        let is_it = |(parent, name): &(Key, String)| *parent == place.parent_key && *name == capitals;
         newer > self.made.len() || self.made.iter().rev().take(newer).any(is_it)
     }
 
@@ -156,7 +209,6 @@ impl Table {
         (from, from_path): (&Place, &str),
         (to, path): (&Place, &str),
     ) {
-        self.made(to);
         let Some(node) = self.nodes.get_mut(&key) else { return };
         for open in node.opens.values_mut().filter(|open| open.path == from_path) {
             path.clone_into(&mut open.path);

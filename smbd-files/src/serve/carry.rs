@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use smbd_smb2::server::{Completion, ConnectionId, Done, Handle, Operation, OperationId, WriteData};
-use smbd_smb2::wire::NtStatus;
+use smbd_smb2::server::{ConnectionId, Done, Operation, OperationId, carry_out as of_file, close};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -52,16 +51,9 @@ pub(super) fn carry_out(
     let unlocks = matches!(operation, Operation::Unlock(..) | Operation::Close { .. });
     let mut buffer = data;
     let done = match operation {
-        Operation::Read { .. }
-        | Operation::ReadChannel { .. }
-        | Operation::Write { .. }
-        | Operation::Flush(_) => of_data(host, number, operation, &mut buffer),
-        Operation::Attributes(_) | Operation::Volume(_) | Operation::List { .. } => {
-            looked_at(host, number, &operation)
-        }
-        other => {
-            let mut files = host.files();
-            let done = files.carry_out(number, id, other, None, now);
+        // Nobody waits for a disk here.
+        Operation::Lock(..) | Operation::Unlock(..) => {
+            let done = host.files().carry_out(number, id, operation, None, now);
             let Some(done) = done else {
                 // Before anybody can unlock what it waits for.
                 host.tell(number, Told::Waits(id));
@@ -69,98 +61,18 @@ pub(super) fn carry_out(
             };
             done
         }
+        Operation::Close { handle, wants_attributes } => {
+            let removed = host.remove((number, handle));
+            removed.and_then(|(mut folder, file)| close(&mut folder, file, wants_attributes, now))
+        }
+        other => {
+            let file = host.file((number, other.handle()));
+            file.and_then(|(mut folder, file)| of_file(&mut folder, &file, other, Some(&mut buffer), now))
+        }
     };
     let data = matches!(done, Ok(Done::Count(_))).then_some(buffer);
     host.tell(number, Told::Done(id, done, data));
     if unlocks {
         host.retry();
     }
-}
-
-/// Looks at a file, its entries or its volume, while others use the folder.
-fn looked_at(host: &Host, number: ConnectionId, operation: &Operation) -> Completion {
-    let (Operation::Attributes(handle) | Operation::Volume(handle) | Operation::List { handle, .. }) =
-        operation
-    else {
-        return Err(NtStatus::INTERNAL_ERROR);
-    };
-    let mut files = host.files();
-    let (folder, file) = files.file((number, *handle))?;
-    match operation {
-        Operation::Attributes(_) => {
-            let looking = folder.looking(file);
-            drop(files);
-            looking.attributes().map(Done::Attributes)
-        }
-        Operation::Volume(_) => {
-            let space = folder.space();
-            drop(files);
-            Ok(Done::Volume(space.volume()))
-        }
-        Operation::List { after, max, .. } => {
-            let entries = folder.listing(file)?;
-            drop(files);
-            entries.list(*after, *max).map(Done::Entries)
-        }
-        _ => Err(NtStatus::INTERNAL_ERROR),
-    }
-}
-
-/// Reads, writes or flushes, while others use the folder.
-fn of_data(host: &Host, number: ConnectionId, operation: Operation, into: &mut Vec<u8>) -> Completion {
-    match operation {
-        Operation::Read { handle, offset, mut buffer } => {
-            let len = buffer.len() as u64;
-            let data = reading(host, (number, handle), offset, len)?;
-            let len = data.read(offset, buffer.space())?;
-            buffer.truncate(len);
-            Ok(Done::Read(buffer))
-        }
-        Operation::ReadChannel { handle, offset, len } => {
-            let data = reading(host, (number, handle), offset, len.into())?;
-            into.clear();
-            into.resize(len as usize, 0);
-            let len = data.read(offset, into)?;
-            into.truncate(len);
-            u32::try_from(len).map(Done::Count).map_err(|_| NtStatus::INTERNAL_ERROR)
-        }
-        Operation::Write { handle, offset, data, through, append_only } => {
-            let bytes = match &data {
-                WriteData::Bytes(bytes) => Some(bytes.as_slice()),
-                WriteData::Channel(len) => into.get(..*len as usize),
-            };
-            let bytes = bytes.ok_or(NtStatus::INTERNAL_ERROR)?;
-            let data = {
-                let mut files = host.files();
-                let (folder, file) = files.file((number, handle))?;
-                folder.writing(file, offset, bytes.len() as u64)?
-            };
-            if append_only && data.size()? > offset {
-                return Err(NtStatus::ACCESS_DENIED);
-            }
-            data.write(offset, bytes, through)?;
-            Ok(Done::Nothing)
-        }
-        Operation::Flush(handle) => {
-            let data = {
-                let mut files = host.files();
-                let (folder, file) = files.file((number, handle))?;
-                folder.flushing(file)
-            };
-            data.flush()?;
-            Ok(Done::Nothing)
-        }
-        _ => Err(NtStatus::INTERNAL_ERROR),
-    }
-}
-
-fn reading(
-    host: &Host,
-    key: (ConnectionId, Handle),
-    offset: u64,
-    len: u64,
-) -> Result<crate::folder::Data, NtStatus> {
-    let mut files = host.files();
-    let (folder, file) = files.file(key)?;
-    folder.reading(file, offset, len)
 }

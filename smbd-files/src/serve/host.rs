@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smbd_broker::client::Broker;
-use smbd_smb2::server::{Completion, ConnectionId, Files, OperationId, Server};
-use smbd_smb2::wire::Guid;
+use smbd_smb2::server::{
+    Completion, ConnectionId, FileResult, FileSystem as _, Files, Handle, OperationId, Server,
+};
+use smbd_smb2::wire::{Guid, NtStatus};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, UnboundedSender};
@@ -16,7 +18,8 @@ use tokio::sync::mpsc::{self, UnboundedSender};
 use super::known::Known;
 use super::member::{End, Newcomer};
 use super::registry::Registry;
-use crate::folder::Folder;
+use crate::brief::{Brief, Held};
+use crate::folder::{Folder, FolderFile};
 
 /// Connections of a client that may wait to be taken by its task, which takes them at once unless it waits for a broker. Others are
 /// refused.
@@ -54,7 +57,8 @@ struct Teller {
 /// What is served: a server and the folders of its shares. All clients share it.
 pub struct Host {
     server: Arc<Server>,
-    files: Mutex<Files<Folder>>,
+    /// No call of the system is made under its lock.
+    files: Brief<Files<Folder>>,
     /// To read large directories for names, and to list directories.
     reading: Semaphore,
     clients: Mutex<BTreeMap<ConnectionId, Teller>>,
@@ -77,7 +81,7 @@ impl Host {
         // One processor is for all else.
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let reading = Semaphore::new(processors.saturating_sub(1).max(1));
-        let (files, clients) = (Mutex::new(Files::new(folders)), Mutex::default());
+        let (files, clients) = (Brief::new(Files::new(folders)), Mutex::default());
         Self {
             server,
             files,
@@ -115,9 +119,24 @@ impl Host {
         self.files().open_count()
     }
 
-    /// The files. Whoever panicked with them has left them as whole as an error would have.
-    pub(super) fn files(&self) -> MutexGuard<'_, Files<Folder>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The files.
+    pub(super) fn files(&self) -> Held<'_, Files<Folder>> {
+        self.files.lock()
+    }
+
+    /// The folder of a share, to be used without the lock.
+    pub(super) fn folder(&self, share: usize) -> FileResult<Folder> {
+        self.files().shares().get(share).cloned().ok_or(NtStatus::BAD_NETWORK_NAME)
+    }
+
+    /// An open file and its folder, to be used without the lock.
+    pub(super) fn file(&self, key: (ConnectionId, Handle)) -> FileResult<(Folder, FolderFile)> {
+        self.files().file(key).map(|(folder, file)| (folder.clone(), file.clone()))
+    }
+
+    /// Takes an open file away, to be closed without the lock.
+    pub(super) fn remove(&self, key: (ConnectionId, Handle)) -> FileResult<(Folder, FolderFile)> {
+        self.files().remove(key).map(|(folder, file)| (folder.clone(), file))
     }
 
     /// Those who read large directories for names.
@@ -180,7 +199,12 @@ impl Host {
     /// A client has left. None of its operations is being carried out any more.
     pub(super) fn leave(&self, number: ConnectionId, now: u64) {
         self.clients().remove(&number);
-        self.files().end(number, now);
+        let files = self.files().remove_all(number);
+        for (share, file) in files {
+            if let Ok(mut folder) = self.folder(share) {
+                folder.close(file, now);
+            }
+        }
         self.retry();
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smbd_smb2::server::{
-    Change, Completion, ConnectionId, Done, FileResult, Operation, OperationId, SharePath,
+    Change, Completion, ConnectionId, Done, FileResult, Operation, OperationId, SharePath, open_done,
 };
 use smbd_smb2::wire::NtStatus;
 use tokio::sync::Semaphore;
@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 
 use super::clock::now;
 use super::host::{Host, Told};
-use crate::folder::{Folder, Lookup};
+use crate::folder::Lookup;
 
 /// How often a name is looked up that others change meanwhile.
 const LOOKS_MAX: usize = 16;
@@ -19,7 +19,7 @@ const LOOKS_MAX: usize = 16;
 pub(super) const LOOKING_MAX: usize = 2;
 
 /// What came of a look.
-enum Looked {
+pub(super) enum Looked {
     Done(Done),
     /// A large directory has to be read.
     Unread(Lookup),
@@ -69,8 +69,8 @@ async fn of_path(host: &Arc<Host>, number: ConnectionId, operation: Arc<Operatio
     }
 }
 
-/// The path is looked up while others use the folder: with `lookup`, if it has begun. Large directories are read if `reads`.
-fn look(
+/// Looks the path up, and acts on what is there: with `lookup`, if it has begun. Large directories are read if `reads`.
+pub(super) fn look(
     host: &Host,
     number: ConnectionId,
     operation: &Operation,
@@ -85,32 +85,31 @@ fn look(
             None => begin(host, number, operation)?,
         };
         let Some(looked_up) = lookup.look_up(path, reads)? else { return Ok(Looked::Unread(lookup)) };
-        let mut files = host.files();
-        let done = match operation {
+        match operation {
             Operation::Open(handle, how) => {
-                let open = |folder: &mut Folder| folder.open_at(how, looked_up);
-                files.open_with((number, *handle), how.share, now, open)?
+                let mut folder = host.folder(how.share)?;
+                if let Some(opened) = folder.open_at(how, looked_up)? {
+                    let (file, done) = open_done(&mut folder, opened, now)?;
+                    host.files().insert((number, *handle), how.share, file);
+                    return Ok(Looked::Done(done));
+                }
             }
             Operation::Change(handle, Change::Rename { replace, .. }) => {
-                let (folder, file) = files.file((number, *handle))?;
-                folder.rename_at(file, (path, looked_up), *replace)?.map(|()| Done::Nothing)
+                let (folder, file) = host.file((number, *handle))?;
+                if let Some(()) = folder.rename_at(&file, (path, looked_up), *replace)? {
+                    return Ok(Looked::Done(Done::Nothing));
+                }
             }
             _ => return Err(NtStatus::INTERNAL_ERROR),
-        };
-        if let Some(done) = done {
-            return Ok(Looked::Done(done));
         }
     }
     Err(NtStatus::SHARING_VIOLATION)
 }
 
 fn begin(host: &Host, number: ConnectionId, operation: &Operation) -> FileResult<Lookup> {
-    let mut files = host.files();
     match operation {
-        Operation::Open(_, how) => {
-            files.shares().get(how.share).map(Folder::lookup).ok_or(NtStatus::BAD_NETWORK_NAME)
-        }
-        Operation::Change(handle, _) => files.file((number, *handle)).map(|(folder, _)| folder.lookup()),
+        Operation::Open(_, how) => host.folder(how.share).map(|folder| folder.lookup()),
+        Operation::Change(handle, _) => host.file((number, *handle)).map(|(folder, _)| folder.lookup()),
         _ => Err(NtStatus::INTERNAL_ERROR),
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use smbd_smb2::security::{Credentials, NtHash};
 use smbd_smb2::server::{
-    Done, Handle, OpenParameters, Operation, OperationId, Params, Reason, Server, Share, SharePath,
+    BasicChange, Change, Completion, Done, Handle, OpenParameters, Operation, OperationId, Params, Reason,
+    Server, Share, SharePath, TimeChange, WriteData,
 };
 use smbd_smb2::wire::{
     AccessMask, CreateDisposition, CreateOptions, FileAttributes, Guid, LockElement, LockFlags, NtStatus,
@@ -21,7 +22,8 @@ use super::carry::carry_out;
 use super::client::serve;
 use super::host::{Host, JOINING_MAX, REPLACED_MAX, Replaced, Told};
 use super::member::{End, First, Newcomer};
-use crate::folder::{self, Folder};
+use super::named::{Looked, look};
+use crate::folder::{self, Act, Folder};
 use crate::transport::Tcp;
 use crate::{Remote, Settings};
 
@@ -136,25 +138,37 @@ impl Two {
             (unbounded_channel(), mpsc::channel(REPLACED_MAX));
         let numbers = [rig.host.enter(tell, tell_replaced), rig.host.enter(tell_other, tell_other_replaced)];
         let (told, replaced) = ([told, told_other], [replaced, replaced_other]);
-        let mut two = Self { rig, told, replaced, numbers };
+        let two = Self { rig, told, replaced, numbers };
         for at in [0, 1] {
-            let parameters = OpenParameters {
-                share: 0,
-                path: SharePath::parse(Text::from("f")).unwrap(),
-                access: AccessMask(0x001F_01FF),
-                read_only_access: AccessMask(0x001F_01FF),
-                share_access: ShareAccess(7),
-                disposition: CreateDisposition::OPEN_IF,
-                options: CreateOptions::NONE,
-                file_attributes: FileAttributes::NONE,
-            };
-            two.carry_out(at, 1, Operation::Open(FILE, parameters));
-            assert!(matches!(two.next(at), Some(Told::Done(_, Ok(Done::Opened { .. }), None))));
+            two.open(at, FILE, "f", CreateDisposition::OPEN_IF);
         }
         two
     }
 
-    fn carry_out(&mut self, at: usize, id: u64, operation: Operation) {
+    fn open(&self, at: usize, handle: Handle, path: &str, disposition: CreateDisposition) {
+        let parameters = OpenParameters {
+            share: 0,
+            path: SharePath::parse(Text::from(path)).unwrap(),
+            access: AccessMask(0x001F_01FF),
+            read_only_access: AccessMask(0x001F_01FF),
+            share_access: ShareAccess(7),
+            disposition,
+            options: CreateOptions::NONE,
+            file_attributes: FileAttributes::NONE,
+        };
+        let done = self.look(at, &Operation::Open(handle, parameters)).unwrap();
+        assert!(matches!(done, Done::Opened { .. }), "{done:?}");
+    }
+
+    /// Carries out what looks up a path.
+    fn look(&self, at: usize, operation: &Operation) -> Completion {
+        match look(&self.rig.host, self.numbers[at], operation, None, true, 0)? {
+            Looked::Done(done) => Ok(done),
+            Looked::Unread(_) => panic!("there is no large directory"),
+        }
+    }
+
+    fn carry_out(&self, at: usize, id: u64, operation: Operation) {
         carry_out(&self.rig.host, self.numbers[at], OperationId(id), operation, Vec::new(), 0);
     }
 
@@ -184,6 +198,75 @@ fn a_lock_waits_until_another_client_unlocks_or_goes() {
             two.rig.host.leave(two.numbers[0], 0);
         }
         assert!(matches!(two.next(1), Some(Told::Done(OperationId(3), Ok(Done::Nothing), None))));
+    }
+}
+
+/// Something that the disk does for a client.
+fn slow(act: Act) -> Operation {
+    let path = SharePath::parse(Text::from("other")).unwrap();
+    match act {
+        Act::Rename => Operation::Change(FILE, Change::Rename { path, replace: false }),
+        Act::Delete => Operation::Close { handle: Handle(2), wants_attributes: false },
+        Act::Truncate => Operation::Change(FILE, Change::EndOfFile(1)),
+        Act::Attributes => {
+            let change =
+                BasicChange { last_write_time: Some(TimeChange::Set(1 << 56)), ..BasicChange::default() };
+            Operation::Change(FILE, Change::Basic(change))
+        }
+        Act::Open => unreachable!("opened by name"),
+    }
+}
+
+#[test]
+fn while_one_client_waits_for_the_disk_another_reads_writes_locks_opens_and_closes() {
+    for act in [Act::Open, Act::Truncate, Act::Rename, Act::Delete, Act::Attributes] {
+        let two = Arc::new(Two::new(&format!("slow-{act:?}")));
+        // Another name, so that it does not stand in the way of the rename.
+        two.open(0, Handle(2), "going", CreateDisposition::CREATE);
+        two.carry_out(0, 2, Operation::Change(Handle(2), Change::Delete(true)));
+        fs::create_dir(two.rig.path.join("directory")).unwrap();
+        let slow_disk = two.rig.host.folder(0).unwrap().slow;
+        slow_disk.stop_at(act);
+        let first = {
+            let two = Arc::clone(&two);
+            std::thread::spawn(move || match act {
+                Act::Open => two.open(0, Handle(3), "new", CreateDisposition::CREATE),
+                Act::Rename => _ = two.look(0, &slow(act)).unwrap(),
+                _ => two.carry_out(0, 3, slow(act)),
+            })
+        };
+        slow_disk.reached();
+        let (done, is_done) = std::sync::mpsc::channel();
+        let other = {
+            let two = Arc::clone(&two);
+            std::thread::spawn(move || {
+                let range = |flags| vec![LockElement { offset: 0, length: 10, flags }];
+                let data = WriteData::Bytes(b"data".to_vec());
+                two.carry_out(1, 2, Operation::ReadChannel { handle: FILE, offset: 0, len: 10 });
+                two.carry_out(
+                    1,
+                    3,
+                    Operation::Write { handle: FILE, offset: 0, data, through: true, append_only: false },
+                );
+                two.carry_out(1, 4, Operation::Lock(FILE, range(LockFlags::EXCLUSIVE_LOCK)));
+                two.carry_out(1, 5, Operation::Unlock(FILE, range(LockFlags::UNLOCK)));
+                two.open(1, Handle(2), "directory\\new", CreateDisposition::CREATE);
+                two.carry_out(1, 6, Operation::Close { handle: Handle(2), wants_attributes: true });
+                drop(two);
+                done.send(()).unwrap();
+            })
+        };
+        is_done.recv_timeout(DRAIN).unwrap_or_else(|_| panic!("{act:?} stops another client"));
+        assert!(!first.is_finished(), "{act:?}");
+        slow_disk.go_on();
+        first.join().unwrap();
+        other.join().unwrap();
+        let mut two = Arc::into_inner(two).unwrap();
+        for at in [0, 1] {
+            while let Some(told) = two.next(at) {
+                assert!(matches!(told, Told::Done(_, Ok(_), _)), "{act:?}: {told:?}");
+            }
+        }
     }
 }
 

@@ -3,9 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::action::{
-    Change, Completion, Done, Handle, OpenParameters, Operation, OperationId, ReadBuffer, WriteData,
-};
+use super::action::{Change, Completion, Done, Handle, OpenParameters, Operation, OperationId, WriteData};
 use super::file::{Attributes, Entry, Volume};
 use super::status;
 use crate::wire::{CreateAction, LockElement, LockFlags, NtStatus};
@@ -141,9 +139,9 @@ impl<F: FileSystem> Files<F> {
     ) -> Option<Completion> {
         Some(match operation {
             Operation::Open(handle, parameters) => self.open(connection, handle, &parameters, now),
-            Operation::Close { handle, wants_attributes } => {
-                self.close((connection, handle), wants_attributes, now)
-            }
+            Operation::Close { handle, wants_attributes } => self
+                .remove((connection, handle))
+                .and_then(|(share, file)| close(share, file, wants_attributes, now)),
             Operation::Lock(handle, ranges) => match self.lock(connection, handle, &ranges) {
                 Err(NtStatus::LOCK_NOT_GRANTED) => {
                     let waits = |range: &&LockElement| !range.flags.contains(LockFlags::FAIL_IMMEDIATELY);
@@ -163,7 +161,9 @@ impl<F: FileSystem> Files<F> {
             | Operation::Volume(_)
             | Operation::List { .. }
             | Operation::Change(..)
-            | Operation::Unlock(..) => self.of_file(connection, operation, buffer, now),
+            | Operation::Unlock(..) => self
+                .file((connection, operation.handle()))
+                .and_then(|(share, file)| carry_out(share, file, operation, buffer, now)),
         })
     }
 
@@ -174,106 +174,44 @@ impl<F: FileSystem> Files<F> {
         parameters: &OpenParameters,
         now: u64,
     ) -> Completion {
-        let open = |share: &mut F| share.open(parameters, now).map(Some);
-        self.open_with((connection, handle), parameters.share, now, open)?.ok_or(NtStatus::INTERNAL_ERROR)
+        let number = parameters.share;
+        let share = self.shares.get_mut(number).ok_or(NtStatus::BAD_NETWORK_NAME)?;
+        let opened = share.open(parameters, now)?;
+        let (file, done) = open_done(share, opened, now)?;
+        self.insert((connection, handle), number, file);
+        Ok(done)
     }
 
-    /// Opens a file of a share by `open`: for a driver that has looked its name up elsewhere than here, where operations come one after
-    /// the other. None if `open` returns none.
+    /// Adds an open file of a share, from a driver that has opened it with [`FileSystem::open`] and [`open_done`] beside other operations.
+    pub fn insert(&mut self, key: (ConnectionId, Handle), share: usize, file: F::File) {
+        self.open.insert(key, (share, file));
+    }
+
+    /// Removes an open file, for a driver that closes it with [`close`] beside other operations.
     ///
     /// # Errors
-    /// That of `open`; STATUS_BAD_NETWORK_NAME: there is no such share.
-    pub fn open_with(
-        &mut self,
-        key: (ConnectionId, Handle),
-        number: usize,
-        now: u64,
-        open: impl FnOnce(&mut F) -> FileResult<Option<(F::File, CreateAction)>>,
-    ) -> FileResult<Option<Done>> {
-        let share = self.shares.get_mut(number).ok_or(NtStatus::BAD_NETWORK_NAME)?;
-        let Some((file, action)) = open(share)? else { return Ok(None) };
-        match share.attributes(&file) {
-            Ok(attributes) => {
-                self.open.insert(key, (number, file));
-                Ok(Some(Done::Opened { action, attributes }))
-            }
-            Err(status) => {
-                share.close(file, now);
-                Err(status)
-            }
-        }
-    }
-
-    fn close(&mut self, key: (ConnectionId, Handle), wants_attributes: bool, now: u64) -> Completion {
+    /// STATUS_FILE_CLOSED: there is none.
+    pub fn remove(&mut self, key: (ConnectionId, Handle)) -> FileResult<(&mut F, F::File)> {
         let (share, file) = self.open.remove(&key).ok_or(NtStatus::FILE_CLOSED)?;
-        let share = self.shares.get_mut(share).ok_or(NtStatus::FILE_CLOSED)?;
-        let attributes = if wants_attributes { Some(share.attributes(&file)) } else { None };
-        share.close(file, now);
-        match attributes {
-            Some(attributes) => attributes.map(Done::Attributes),
-            None => Ok(Done::Nothing),
-        }
+        Ok((self.shares.get_mut(share).ok_or(NtStatus::FILE_CLOSED)?, file))
     }
 
-    /// An open file with its file system: for a driver that reads and writes elsewhere than here, where operations come one after the
-    /// other.
+    /// Removes all open files of a connection, with their shares, and its locks that wait: as [`Self::end`], for a driver that closes files
+    /// beside other operations.
+    pub fn remove_all(&mut self, connection: ConnectionId) -> Vec<(usize, F::File)> {
+        self.waiting.retain(|waiting| waiting.connection != connection);
+        let range = (connection, Handle(0))..=(connection, Handle(u64::MAX));
+        let keys: Vec<_> = self.open.range(range).map(|(key, _)| *key).collect();
+        keys.iter().filter_map(|key| self.open.remove(key)).collect()
+    }
+
+    /// An open file with its file system.
     ///
     /// # Errors
     /// STATUS_FILE_CLOSED: there is none.
     pub fn file(&mut self, key: (ConnectionId, Handle)) -> FileResult<(&mut F, &F::File)> {
         let (share, file) = self.open.get(&key).ok_or(NtStatus::FILE_CLOSED)?;
         Ok((self.shares.get_mut(*share).ok_or(NtStatus::FILE_CLOSED)?, file))
-    }
-
-    fn of_file(
-        &mut self,
-        connection: ConnectionId,
-        operation: Operation,
-        buffer: Option<&mut Vec<u8>>,
-        now: u64,
-    ) -> Completion {
-        let (share, file) = self.file((connection, operation.handle()))?;
-        match operation {
-            Operation::Read { offset, buffer, .. } => read(share, file, offset, buffer),
-            Operation::ReadChannel { offset, len, .. } => {
-                let buffer = buffer.ok_or(NtStatus::INTERNAL_ERROR)?;
-                buffer.clear();
-                buffer.resize(len as usize, 0);
-                let len = share.read(file, offset, buffer)?;
-                u32::try_from(len).map(Done::Count).map_err(|_| NtStatus::INTERNAL_ERROR)
-            }
-            Operation::Write { offset, data, through, append_only, .. } => {
-                if append_only && share.attributes(file)?.end_of_file > offset {
-                    return Err(NtStatus::ACCESS_DENIED);
-                }
-                let data = match (&data, &buffer) {
-                    (WriteData::Bytes(bytes), _) => Some(bytes.as_slice()),
-                    (WriteData::Channel(len), Some(buffer)) => buffer.get(..*len as usize),
-                    (WriteData::Channel(_), None) => None,
-                };
-                let data = data.ok_or(NtStatus::INTERNAL_ERROR)?;
-                share.write(file, offset, data, through, now).map(|()| Done::Nothing)
-            }
-            Operation::Flush(_) => share.flush(file).map(|()| Done::Nothing),
-            Operation::Attributes(_) => share.attributes(file).map(Done::Attributes),
-            Operation::Volume(_) => Ok(Done::Volume(share.volume())),
-            Operation::List { after, max, .. } => share.list(file, after, max).map(Done::Entries),
-            Operation::Change(_, change) => share.change(file, &change, now).map(|()| Done::Nothing),
-            Operation::Unlock(_, ranges) => {
-                let unlock = |range: &LockElement| {
-                    // 3.3.5.14.1
-                    if range.flags != LockFlags::UNLOCK {
-                        return Err(NtStatus::INVALID_PARAMETER);
-                    }
-                    status::check_range(range)?;
-                    share.unlock(file, range)
-                };
-                ranges.iter().try_for_each(unlock).map(|()| Done::Nothing)
-            }
-            Operation::Open(..) | Operation::Close { .. } | Operation::Lock(..) => {
-                Err(NtStatus::INTERNAL_ERROR)
-            }
-        }
     }
 
     /// Locks all ranges or none.
@@ -313,18 +251,95 @@ impl<F: FileSystem> Files<F> {
 
     /// Closes all files of a connection ([`Action::Close`](super::Action::Close)).
     pub fn end(&mut self, connection: ConnectionId, now: u64) {
-        self.waiting.retain(|waiting| waiting.connection != connection);
-        let range = (connection, Handle(0))..=(connection, Handle(u64::MAX));
-        let keys: Vec<_> = self.open.range(range).map(|(key, _)| *key).collect();
-        for key in keys {
-            // Nobody waits for it.
-            let _ = self.close(key, false, now);
+        for (share, file) in self.remove_all(connection) {
+            if let Some(share) = self.shares.get_mut(share) {
+                share.close(file, now);
+            }
         }
     }
 }
 
-fn read<F: FileSystem>(share: &mut F, file: &F::File, offset: u64, mut buffer: ReadBuffer) -> Completion {
-    let len = share.read(file, offset, buffer.space())?;
-    buffer.truncate(len);
-    Ok(Done::Read(buffer))
+/// What a client gets for a file that was opened. One of which nothing can be known is closed.
+///
+/// # Errors
+/// Whatever keeps its attributes from being found out.
+pub fn open_done<F: FileSystem>(
+    share: &mut F,
+    (file, action): (F::File, CreateAction),
+    now: u64,
+) -> FileResult<(F::File, Done)> {
+    match share.attributes(&file) {
+        Ok(attributes) => Ok((file, Done::Opened { action, attributes })),
+        Err(status) => {
+            share.close(file, now);
+            Err(status)
+        }
+    }
+}
+
+/// Closes a file, for [`Operation::Close`].
+///
+/// # Errors
+/// Whatever keeps attributes that are wanted from being found out. It is closed nevertheless.
+pub fn close<F: FileSystem>(share: &mut F, file: F::File, wants_attributes: bool, now: u64) -> Completion {
+    let attributes = if wants_attributes { Some(share.attributes(&file)) } else { None };
+    share.close(file, now);
+    attributes.map_or(Ok(Done::Nothing), |attributes| attributes.map(Done::Attributes))
+}
+
+/// Carries out an operation of an open file that neither opens, closes nor locks. `buffer` is that of the operation, if its data go by RDMA.
+///
+/// # Errors
+/// The status that the client gets.
+pub fn carry_out<F: FileSystem>(
+    share: &mut F,
+    file: &F::File,
+    operation: Operation,
+    buffer: Option<&mut Vec<u8>>,
+    now: u64,
+) -> Completion {
+    match operation {
+        Operation::Read { offset, mut buffer, .. } => {
+            let len = share.read(file, offset, buffer.space())?;
+            buffer.truncate(len);
+            Ok(Done::Read(buffer))
+        }
+        Operation::ReadChannel { offset, len, .. } => {
+            let buffer = buffer.ok_or(NtStatus::INTERNAL_ERROR)?;
+            buffer.clear();
+            buffer.resize(len as usize, 0);
+            let len = share.read(file, offset, buffer)?;
+            buffer.truncate(len);
+            u32::try_from(len).map(Done::Count).map_err(|_| NtStatus::INTERNAL_ERROR)
+        }
+        Operation::Write { offset, data, through, append_only, .. } => {
+            if append_only && share.attributes(file)?.end_of_file > offset {
+                return Err(NtStatus::ACCESS_DENIED);
+            }
+            let data = match (&data, &buffer) {
+                (WriteData::Bytes(bytes), _) => Some(bytes.as_slice()),
+                (WriteData::Channel(len), Some(buffer)) => buffer.get(..*len as usize),
+                (WriteData::Channel(_), None) => None,
+            };
+            let data = data.ok_or(NtStatus::INTERNAL_ERROR)?;
+            share.write(file, offset, data, through, now).map(|()| Done::Nothing)
+        }
+        Operation::Flush(_) => share.flush(file).map(|()| Done::Nothing),
+        Operation::Attributes(_) => share.attributes(file).map(Done::Attributes),
+        Operation::Volume(_) => Ok(Done::Volume(share.volume())),
+        Operation::List { after, max, .. } => share.list(file, after, max).map(Done::Entries),
+        Operation::Change(_, change) => share.change(file, &change, now).map(|()| Done::Nothing),
+        Operation::Unlock(_, ranges) => {
+            let unlock = |range: &LockElement| {
+                // 3.3.5.14.1
+                if range.flags != LockFlags::UNLOCK {
+                    return Err(NtStatus::INVALID_PARAMETER);
+                }
+                status::check_range(range)?;
+                share.unlock(file, range)
+            };
+            ranges.iter().try_for_each(unlock).map(|()| Done::Nothing)
+        }
+        Operation::Open(..) | Operation::Close { .. } | Operation::Lock(..) => Err(NtStatus::INTERNAL_ERROR),
+    }
 }

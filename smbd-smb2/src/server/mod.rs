@@ -148,7 +148,7 @@ pub use client::Client;
 pub use config::{ConfigError, Params, Server, Share};
 pub use connection::Connection;
 pub use file::{Attributes, BasicChange, Entry, TimeChange, Volume};
-pub use files::{ConnectionId, FileResult, FileSystem, Files};
+pub use files::{ConnectionId, FileResult, FileSystem, Files, carry_out, close, open_done};
 pub use locks::Locks;
 pub use loopback::Loopback;
 pub use memory::{Memory, MemoryFile};

@@ -187,7 +187,7 @@ impl Task {
 
 impl Operation {
     /// The file that it is about.
-    pub(super) const fn handle(&self) -> Handle {
+    pub const fn handle(&self) -> Handle {
         match self {
             Self::Open(handle, _)
             | Self::Close { handle, .. }

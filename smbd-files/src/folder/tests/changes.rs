@@ -195,7 +195,7 @@ fn what_becomes_another_file_in_the_moment_of_its_deletion_is_not_deleted() {
     let mut rig = Rig::new();
     for is_directory in [false, true] {
         let file = if is_directory { rig.make_directory("f") } else { rig.make("f") }.unwrap();
-        let place = rig.folder.table.opened(file.key, file.open).unwrap().place.clone().unwrap();
+        let place = rig.folder.table.lock().opened(file.key, file.open).unwrap().place.clone().unwrap();
         removal::remove_when(&place, file.key, || {
             fs::rename(rig.host("f"), rig.host("moved")).unwrap();
             rig.write("f", b"another");
@@ -218,7 +218,7 @@ fn what_becomes_another_file_in_the_moment_of_its_deletion_is_not_deleted() {
 fn a_file_that_was_renamed_in_the_place_of_another_gets_its_name_back() {
     let mut rig = Rig::new();
     let file = rig.make("f").unwrap();
-    let from = rig.folder.table.opened(file.key, file.open).unwrap().place.clone().unwrap();
+    let from = rig.folder.table.lock().opened(file.key, file.open).unwrap().place.clone().unwrap();
     let to = Place { name: "g".into(), ..from.clone() };
     // Another program has swapped them after the look.
     fs::rename(rig.host("f"), rig.host("moved")).unwrap();

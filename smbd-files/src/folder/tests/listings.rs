@@ -97,8 +97,9 @@ fn an_open_directory_takes_two_descriptors_and_12_kib_of_its_names() {
     for at in 0..1000 {
         rig.write(&format!("d/e/{at}{}", "x".repeat(200)), b"");
     }
-    let listing =
-        std::sync::Arc::clone(&rig.folder.table.opened(directory.key, directory.open).unwrap().listing);
+    let listing = std::sync::Arc::clone(
+        &rig.folder.table.lock().opened(directory.key, directory.open).unwrap().listing,
+    );
     let (mut told, mut after) = (0, 0);
     loop {
         let entries = rig.folder.list(&directory, after, 512).unwrap();

@@ -3,9 +3,11 @@ mod changes;
 mod hostile;
 mod listings;
 mod opens;
+mod slow;
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use smbd_smb2::server::{FileResult, FileSystem, OpenParameters, SharePath};
@@ -13,7 +15,8 @@ use smbd_smb2::wire::{
     AccessMask, CreateAction, CreateDisposition, CreateOptions, FileAttributes, NtStatus, ShareAccess, Text,
 };
 
-use super::{Folder, FolderFile, Options};
+use super::{Act, Folder, FolderFile, Options};
+use crate::brief::{Brief, may_wait};
 
 pub(super) const ALL: AccessMask = AccessMask(0x001F_01FF);
 
@@ -52,6 +55,19 @@ impl How {
     pub(super) fn of(disposition: CreateDisposition) -> Self {
         Self { disposition, ..Self::default() }
     }
+
+    pub(super) fn parameters(self, path: &str) -> FileResult<OpenParameters> {
+        Ok(OpenParameters {
+            share: 0,
+            path: SharePath::parse(Text::from(path))?,
+            access: self.access,
+            read_only_access: self.read_only_access.unwrap_or(self.access),
+            share_access: self.share,
+            disposition: self.disposition,
+            options: self.options,
+            file_attributes: self.attributes,
+        })
+    }
 }
 
 impl Rig {
@@ -79,17 +95,7 @@ impl Rig {
     }
 
     pub(super) fn open_as(&mut self, path: &str, how: How) -> FileResult<(FolderFile, CreateAction)> {
-        let parameters = OpenParameters {
-            share: 0,
-            path: SharePath::parse(Text::from(path))?,
-            access: how.access,
-            read_only_access: how.read_only_access.unwrap_or(how.access),
-            share_access: how.share,
-            disposition: how.disposition,
-            options: how.options,
-            file_attributes: how.attributes,
-        };
-        self.folder.open(&parameters, 0)
+        self.folder.open(&how.parameters(path)?, 0)
     }
 
     pub(super) fn open(&mut self, path: &str) -> FileResult<FolderFile> {
@@ -123,5 +129,46 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Makes what a folder changes wait, as a slow disk would.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slow(Arc<Brief<Option<Stop>>>);
+
+#[derive(Debug)]
+struct Stop {
+    at: Act,
+    /// Somebody waits there.
+    is_reached: bool,
+}
+
+impl Slow {
+    /// The next change of this kind waits.
+    pub(crate) fn stop_at(&self, at: Act) {
+        *self.0.lock() = Some(Stop { at, is_reached: false });
+    }
+
+    /// Returns when a change waits.
+    pub(crate) fn reached(&self) {
+        let is_on_its_way = |stop: &Option<Stop>| stop.as_ref().is_some_and(|stop| !stop.is_reached);
+        drop(self.0.lock_unless(is_on_its_way));
+    }
+
+    /// What waits goes on.
+    pub(crate) fn go_on(&self) {
+        *self.0.lock() = None;
+        self.0.changed();
+    }
+
+    pub(super) fn waits(&self, act: Act) {
+        may_wait();
+        {
+            let mut stop = self.0.lock();
+            let Some(stop) = stop.as_mut().filter(|stop| stop.at == act && !stop.is_reached) else { return };
+            stop.is_reached = true;
+        }
+        self.0.changed();
+        drop(self.0.lock_unless(Option::is_some));
     }
 }
