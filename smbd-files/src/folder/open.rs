@@ -313,6 +313,7 @@ pub(super) fn may_delete(stat: &Statx, place: Option<&Place>, fd: &OwnedFd) -> F
 
 /// Closes a file. What is to be deleted goes with the last who has it open.
 pub(super) fn close(folder: &Folder, file: &FolderFile) {
+    may_wait();
     let deletes = |table: &Table| table.opened(file.key, file.open).is_ok_and(|open| open.delete_on_close);
     if deletes(&folder.table.lock()) {
         // What cannot go stays.
