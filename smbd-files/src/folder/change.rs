@@ -7,11 +7,12 @@ use smbd_smb2::wire::{FileAttributes, NtStatus};
 
 use super::attributes::{Kind, Times, again, is_read_only, kind, timespec, with_read_only};
 use super::beneath::{Key, Place, stat};
-use super::claim::{Claim, Claimed};
+use super::claim::Claim;
 use super::lookup::LookedUp;
-use super::open::{TRIES, by_name, may_delete};
-use super::removal::was_moved;
-use super::table::{NameKey, Table};
+use super::open::by_name;
+use super::removal::{mark, was_moved};
+use super::reserve::Claimed;
+use super::table::Table;
 use super::{Act, Folder, FolderFile, status};
 use crate::brief::may_wait;
 
@@ -36,28 +37,6 @@ pub(super) fn change(folder: &Folder, file: &FolderFile, change: &Change) -> Fil
         }
         Change::Rename { path, replace } => rename(folder, file, path, *replace),
     }
-}
-
-/// Marks a file to be deleted when the last open is closed. Nothing comes into a directory between the look at it and the mark.
-pub(super) fn mark(folder: &Folder, file: &FolderFile) -> FileResult<()> {
-    let stat = stat(&file.fd)?;
-    for _ in 0..TRIES {
-        let (place, made) = {
-            let table = folder.table.lock();
-            (table.opened(file.key, file.open)?.place.clone(), table.made_count())
-        };
-        may_delete(&stat, place.as_ref(), &file.fd)?;
-        let (mut table, _) = folder.table.lock_unless(|table| table.is_filling(file.key));
-        let comes_in = |name: &NameKey| name.parent == file.key;
-        if kind(&stat) == Kind::Directory && table.was_made_since(made, comes_in) {
-            continue;
-        }
-        // Its name may be another one by now.
-        let place = table.opened(file.key, file.open)?.place.clone();
-        table.node_mut(file.key)?.pending = place;
-        return Ok(());
-    }
-    Err(NtStatus::DIRECTORY_NOT_EMPTY)
 }
 
 fn is_file(file: &FolderFile) -> FileResult<Statx> {

@@ -1,8 +1,21 @@
 //! Names that are made, and files that get other names: while the host does it, others who come to the same wait.
 
+use smbd_smb2::security::capital;
+
 use super::beneath::{Key, Place};
-use super::table::{NameKey, Table};
-use crate::brief::{Brief, Held};
+
+/// What is the same for all capitals of a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NameKey {
+    pub(super) parent: Key,
+    capitals: String,
+}
+
+impl Place {
+    pub(super) fn key(&self) -> NameKey {
+        NameKey { parent: self.parent_key, capitals: capital(&self.name.to_string_lossy()) }
+    }
+}
 
 /// A name that a file is about to have.
 #[derive(Debug)]
@@ -28,40 +41,4 @@ impl Claim {
 
 pub(super) fn is_beneath(path: &str, directory: &str) -> bool {
     path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('\\'))
-}
-
-/// A [`Claim`] that is held. When it goes, its name counts as one that was made: it may be there.
-pub(super) struct Claimed<'a> {
-    table: &'a Brief<Table>,
-    number: Option<u64>,
-}
-
-impl<'a> Claimed<'a> {
-    pub(super) fn new(table: &'a Brief<Table>, mut held: Held<'a, Table>, claim: Claim) -> Self {
-        Self { table, number: Some(held.claim(claim)) }
-    }
-
-    /// It is done: `what` is written down before others go on.
-    pub(super) fn end<T>(mut self, what: impl FnOnce(&mut Table) -> T) -> T {
-        self.over(what)
-    }
-
-    fn over<T>(&mut self, what: impl FnOnce(&mut Table) -> T) -> T {
-        let mut table = self.table.lock();
-        let done = what(&mut table);
-        if let Some(number) = self.number.take() {
-            table.end_claim(number);
-            drop(table);
-            self.table.changed();
-        }
-        done
-    }
-}
-
-impl Drop for Claimed<'_> {
-    fn drop(&mut self) {
-        if self.number.is_some() {
-            self.over(|_| {});
-        }
-    }
 }

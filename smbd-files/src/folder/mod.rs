@@ -36,6 +36,7 @@ mod lookup;
 mod names;
 mod open;
 mod removal;
+mod reserve;
 mod status;
 mod table;
 #[cfg(test)]

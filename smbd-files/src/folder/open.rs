@@ -10,18 +10,19 @@ use smbd_smb2::wire::{AccessMask, CreateAction, CreateDisposition, CreateOptions
 
 use super::attributes::{Kind, Times, is_read_only, kind, with_read_only};
 use super::beneath::{self, Key, Place, stat};
-use super::change::mark;
-use super::claim::{Claim, Claimed};
+use super::claim::{Claim, NameKey};
 use super::lookup::LookedUp;
-use super::table::{NameKey, Opened, Table};
-use super::{Act, Folder, FolderFile, removal, status};
+use super::removal::mark;
+use super::reserve::{Claimed, Reserved, release};
+use super::table::{Opened, Table};
+use super::{Act, Folder, FolderFile, status};
 use crate::brief::may_wait;
 
 /// What reads and what writes.
 const READS: u32 = AccessMask::READ_DATA.0 | AccessMask::EXECUTE.0;
 const WRITES: u32 = AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0;
 /// How often something else may have come to a name between two looks at it.
-pub(super) const TRIES: usize = 16;
+const TRIES: usize = 16;
 /// Modes of what is made, less what the process masks.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
@@ -65,48 +66,6 @@ pub(super) fn open_at(
         (Some(found), place) => existing(folder, place.as_ref(), &found, how),
         (None, Some(place)) => make(folder, &place, looked_up.made, how),
         (None, None) => Err(NtStatus::OBJECT_NAME_NOT_FOUND),
-    }
-}
-
-/// An open that others see, before the client that makes it. Dropped, it is taken back.
-struct Reserved<'a> {
-    folder: &'a Folder,
-    key: Key,
-    open: Option<u64>,
-}
-
-impl<'a> Reserved<'a> {
-    const fn new(folder: &'a Folder, key: Key, open: u64) -> Self {
-        Self { folder, key, open: Some(open) }
-    }
-
-    /// The file that was opened. It may have to go when it is closed: then it is known whether it can.
-    fn confirm(
-        mut self,
-        (fd, stat): (OwnedFd, &Statx),
-        place: Option<&Place>,
-        how: &OpenParameters,
-    ) -> FileResult<FolderFile> {
-        let deletes = how.options.contains(CreateOptions::DELETE_ON_CLOSE);
-        if deletes {
-            match may_delete(stat, place, &fd) {
-                // It stays when it is closed.
-                Ok(()) | Err(NtStatus::DIRECTORY_NOT_EMPTY) => {}
-                Err(status) => return Err(status),
-            }
-        }
-        let open = self.open.ok_or(NtStatus::INTERNAL_ERROR)?;
-        self.folder.table.lock().opened_mut(self.key, open)?.delete_on_close = deletes;
-        self.open = None;
-        Ok(FolderFile { open, key: self.key, fd: Arc::new(fd) })
-    }
-}
-
-impl Drop for Reserved<'_> {
-    fn drop(&mut self) {
-        if let Some(open) = self.open {
-            release(self.folder, self.key, open);
-        }
     }
 }
 
@@ -295,22 +254,6 @@ fn make(
     Ok(Some((reserved.confirm((fd, &stat), Some(place), how)?, CreateAction::CREATED)))
 }
 
-/// Whether a file or directory can be deleted.
-pub(super) fn may_delete(stat: &Statx, place: Option<&Place>, fd: &OwnedFd) -> FileResult<()> {
-    if place.is_none() || is_read_only(stat) {
-        return Err(NtStatus::CANNOT_DELETE);
-    }
-    if kind(stat) != Kind::Directory {
-        return Ok(());
-    }
-    for entry in beneath::entries(fd)? {
-        if !matches!(entry.map_err(status::of)?.file_name().to_bytes(), b"." | b"..") {
-            return Err(NtStatus::DIRECTORY_NOT_EMPTY);
-        }
-    }
-    Ok(())
-}
-
 /// Closes a file. What is to be deleted goes with the last who has it open.
 pub(super) fn close(folder: &Folder, file: &FolderFile) {
     may_wait();
@@ -320,18 +263,4 @@ pub(super) fn close(folder: &Folder, file: &FolderFile) {
         let _ = mark(folder, file);
     }
     release(folder, file.key, file.open);
-}
-
-/// Takes an open out of the table. Who comes to a file while it is deleted gets STATUS_DELETE_PENDING, as if it were open still.
-fn release(folder: &Folder, key: Key, open: u64) {
-    let (mut table, _) = folder.table.lock_unless(|table| table.is_moving(key));
-    let (opened, going) = (table.remove(key, open), table.forget(key));
-    // What is closed with it is closed without the lock.
-    drop(table);
-    drop(opened);
-    if let Some(place) = going {
-        folder.acts(Act::Delete);
-        removal::remove(&place, key);
-        folder.table.lock().gone(key);
-    }
 }

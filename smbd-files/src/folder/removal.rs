@@ -4,16 +4,61 @@
 //! another file gets its name back.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, RenameFlags, renameat_with, unlinkat};
+use rustix::fs::{AtFlags, RenameFlags, Statx, renameat_with, unlinkat};
 use rustix::io::Errno;
+use smbd_smb2::server::FileResult;
+use smbd_smb2::wire::NtStatus;
 
-use super::attributes::{Kind, kind};
-use super::beneath::{Key, Place};
+use super::attributes::{Kind, is_read_only, kind};
+use super::beneath::{self, Key, Place};
+use super::claim::NameKey;
+use super::{Folder, FolderFile, status};
 use crate::brief::may_wait;
 
 /// What a name begins with that a file has while it is deleted.
 const GOING: &str = ".smbd-deleted-";
+/// How often something may come into a directory between the look at it and the mark.
+const LOOKS: usize = 16;
+
+/// Whether a file or directory can be deleted.
+pub(super) fn may_delete(stat: &Statx, place: Option<&Place>, fd: &OwnedFd) -> FileResult<()> {
+    if place.is_none() || is_read_only(stat) {
+        return Err(NtStatus::CANNOT_DELETE);
+    }
+    if kind(stat) != Kind::Directory {
+        return Ok(());
+    }
+    for entry in beneath::entries(fd)? {
+        if !matches!(entry.map_err(status::of)?.file_name().to_bytes(), b"." | b"..") {
+            return Err(NtStatus::DIRECTORY_NOT_EMPTY);
+        }
+    }
+    Ok(())
+}
+
+/// Marks a file to be deleted when the last open is closed. Nothing comes into a directory between the look at it and the mark.
+pub(super) fn mark(folder: &Folder, file: &FolderFile) -> FileResult<()> {
+    let stat = beneath::stat(&file.fd)?;
+    for _ in 0..LOOKS {
+        let (place, made) = {
+            let table = folder.table.lock();
+            (table.opened(file.key, file.open)?.place.clone(), table.made_count())
+        };
+        may_delete(&stat, place.as_ref(), &file.fd)?;
+        let (mut table, _) = folder.table.lock_unless(|table| table.is_filling(file.key));
+        let comes_in = |name: &NameKey| name.parent == file.key;
+        if kind(&stat) == Kind::Directory && table.was_made_since(made, comes_in) {
+            continue;
+        }
+        // Its name may be another one by now.
+        let place = table.opened(file.key, file.open)?.place.clone();
+        table.node_mut(file.key)?.pending = place;
+        return Ok(());
+    }
+    Err(NtStatus::DIRECTORY_NOT_EMPTY)
+}
 
 /// Deletes what has a name, if it is this file or directory. A directory in which something is stays. Nobody is there to be told.
 pub(super) fn remove(place: &Place, key: Key) {

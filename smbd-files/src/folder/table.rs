@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use smbd_smb2::security::capital;
 use smbd_smb2::server::{FileResult, Locks, Use};
 use smbd_smb2::wire::{AccessMask, NtStatus};
 
 use super::attributes::Times;
 use super::beneath::{Key, Place};
-use super::claim::{Claim, is_beneath};
+use super::claim::{Claim, NameKey, is_beneath};
 use super::listing::Listing;
 
 /// How many names that were made are kept. A name that was looked up before all of these is looked up again.
@@ -26,19 +25,6 @@ pub(super) struct Table {
     made_count: u64,
     /// Names that are being made.
     claims: BTreeMap<u64, Claim>,
-}
-
-/// What is the same for all capitals of a name.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct NameKey {
-    pub(super) parent: Key,
-    capitals: String,
-}
-
-impl Place {
-    pub(super) fn key(&self) -> NameKey {
-        NameKey { parent: self.parent_key, capitals: capital(&self.name.to_string_lossy()) }
-    }
 }
 
 /// A file that is open.
