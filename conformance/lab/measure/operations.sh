@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+# What programs do for one operation over RDMA, one under way: everything is played with few operations and with many, under callgrind and
+# under strace. The difference is what the operations take; what a connection takes to begin and to end is in both.
+# programs: smbd-gateway smbd-cp smbd-serve smbd-broker
+FEW=8 MANY=$((COUNT + 8))
+
+# subject NAME [PROGRAM ...]    starts the program that is counted, which PROGRAM starts, and what it needs; FOLDER is where it is used
+subject() {
+  local name=$1
+  shift
+  case "$name" in
+    gateway) gateway gateway 10.9.0.3 127.0.0.1:4455 "$@" && mounted /mnt/gateway 10.9.0.3 5450 numbers && FOLDER=/mnt/gateway RUNNING=("$PID") ;;
+    serve) in_process "$@" && FOLDER=/mnt/serve RUNNING=("$SERVE_PID") ;;
+    broker) broker "$@" && owner && FOLDER=/mnt/broker RUNNING=("$OWNER_PID" "$BROKER_PID") ;;
+    owner) broker && owner "$@" && FOLDER=/mnt/broker RUNNING=("$OWNER_PID" "$BROKER_PID") ;;
+  esac
+}
+
+# plays VERB SIZE COUNT    so many operations of the kernel's client, one after the other
+plays() {
+  case "$1" in
+    read) dd "if=$FOLDER/file" of=/dev/null "bs=$2" "count=$3" iflag=direct status=none ;;
+    write) dd if=/dev/zero "of=$FOLDER/file" "bs=$2" "count=$3" oflag=direct conv=notrunc status=none ;;
+  esac
+}
+
+# copies_files FILE VERB SIZE RUN [PROGRAM ...]    smbd-cp is counted from its start to its end. It is told how long to play, not how often
+copies_files() {
+  local seconds=0.1
+  [ "$4" = few ] || seconds=0.6
+  SMBD_PASSWORD=test123 "${@:5}" "$PROGRAMS/smbd-cp" perf "$2" "rdma://tester@$ADDRESS:5451/share/file" --size "$3" --at-once 1 \
+    --time "$seconds" --json >"$1.json" 2>"$1.log" || complain "smbd-cp: $(tail -n 3 "$1.log")" || return
+  sed 's/.*"operations":\([0-9]*\).*/\1/' "$1.json" >"$1.operations"
+}
+
+# counted TOOL NAME VERB SIZE PROGRAM ...    both runs of one cell; FILE in PROGRAM is where the tool writes
+counted() {
+  local tool=$1 name=$2 verb=$3 size=$4 run file
+  shift 4
+  for run in few many; do
+    file=$OUT/$tool-$name-$verb-$size-$run
+    if [ "$name" = cp ]; then
+      copies_files "$file" "$verb" "$size" "$run" "${@/FILE/$file.out}" || return
+      continue
+    fi
+    subject "$name" "${@/FILE/$file.out}" || return
+    if [ "$run" = few ]; then echo "$FEW"; else echo "$MANY"; fi >"$file.operations"
+    plays "$verb" "$size" "$(cat "$file.operations")" && umount "$FOLDER" && ends "${RUNNING[@]}" || return
+  done
+}
+
+tools() {
+  counted callgrind "$@" valgrind --tool=callgrind --callgrind-out-file=FILE
+  counted strace "$@" strace -f -yy -o FILE
+}
+
+rdma_loopback "$KIND" 4096 && samba || exit 126
+head -c $((SIZE_MAX * MANY)) /dev/zero >"$NUMBERS/file" && chmod 666 "$NUMBERS/file" || exit 126
+for size in ${SIZES//,/ }; do
+  for verb in read write; do
+    for name in gateway serve owner broker; do
+      tools "$name" "$verb" "$size" || exit 126
+    done
+    # Its server is the one that is served by RDMA in its own process.
+    in_process && umount /mnt/serve && tools cp "$verb" "$size" && ends "$SERVE_PID" || exit 126
+  done
+done
