@@ -9,5 +9,5 @@ numbers serve=/mnt/serve broker=/mnt/broker gateway-serve=/mnt/gateway-serve || 
 umount /mnt/serve /mnt/broker /mnt/gateway-serve || exit 126
 await "$patience" says 'INFO client ended .* over=rdma .* rdma_out=[1-9]' "$OUT/serve.log" &&
   await "$patience" says 'INFO client ended .* over=broker .* rdma_out=[1-9]' "$OUT/owner.log" &&
-  await "$patience" says 'client session .*session=rdma' "$OUT/gateway.log" || status=126
+  await "$patience" says 'client ended .*session=rdma' "$OUT/gateway.log" || status=126
 exit "$status"

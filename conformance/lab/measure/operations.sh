@@ -9,7 +9,7 @@ subject() {
   local name=$1
   shift
   case "$name" in
-    gateway) gateway gateway 10.9.0.3 127.0.0.1:4455 "$@" && mounted /mnt/gateway 10.9.0.3 5450 numbers && FOLDER=/mnt/gateway RUNNING=("$PID") ;;
+    gateway) gateway gateway 10.9.0.3 127.0.0.1:4455 "$@" && mounted /mnt/gateway 10.9.0.3 numbers && FOLDER=/mnt/gateway RUNNING=("$PID") ;;
     serve) in_process "$@" && FOLDER=/mnt/serve RUNNING=("$SERVE_PID") ;;
     broker) broker "$@" && owner && FOLDER=/mnt/broker RUNNING=("$OWNER_PID" "$BROKER_PID") ;;
     owner) broker && owner "$@" && FOLDER=/mnt/broker RUNNING=("$OWNER_PID" "$BROKER_PID") ;;
@@ -28,7 +28,7 @@ plays() {
 copies_files() {
   local seconds=0.1
   [ "$4" = few ] || seconds=0.6
-  SMBD_PASSWORD=test123 "${@:5}" "$PROGRAMS/smbd-cp" perf "$2" "rdma://tester@$ADDRESS:5451/share/file" --size "$3" --at-once 1 \
+  SMBD_PASSWORD=test123 "${@:5}" "$PROGRAMS/smbd-cp" perf "$2" "rdma://tester@$ADDRESS:$(ksmbd_port)/share/file" --size "$3" --at-once 1 \
     --time "$seconds" --json >"$1.json" 2>"$1.log" || complain "smbd-cp: $(tail -n 3 "$1.log")" || return
   sed 's/.*"operations":\([0-9]*\).*/\1/' "$1.json" >"$1.operations"
 }

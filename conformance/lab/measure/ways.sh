@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Servers and clients that are measured, for the scripts of this folder: each way to a share at an address and with a port of its own. They need
-# lib.sh, a device (`rdma_loopback`), and the programs in $PROGRAMS. What is served is in the guest's memory.
+# Servers and clients that are measured, for the scripts of this folder: each way to a share has an address, at which the kernel's client
+# looks for SMB Direct at the port of the device's kind. They need lib.sh, a device (`rdma_loopback`), and the programs in $PROGRAMS. What is
+# served is in the guest's memory.
 
 NUMBERS=/run/numbers
 
@@ -25,24 +26,24 @@ ends() {
 # address HOST    one more address of the device
 address() { [ -n "$(ip address show to "$1")" ] || ip address add "$1/24" dev "$NETDEV"; }
 
-# mounted FOLDER ADDRESS PORT SHARE    the kernel's client mounts it over RDMA
-mounted() { mount_uncached "//$2/$4" "$1" "rdma,port=$3"; }
+# mounted FOLDER ADDRESS SHARE    the kernel's client mounts it over RDMA
+mounted() { mount_uncached "//$2/$3" "$1" rdma; }
 
 # samba    at 127.0.0.1:4455, with the share `numbers`
 samba() {
   mkdir -p "$NUMBERS" && chmod 777 "$NUMBERS" &&
-    samba_start 'smb ports = 4455' '[numbers]' "path = $NUMBERS" 'read only = no' && await_port 4455
+    SAMBA_PORT=4455 samba_start '[numbers]' "path = $NUMBERS" 'read only = no'
 }
 
-# ksmbd_over_rdma    before there is a device: it listens at each address, for either kind of device at a port of its own
+# ksmbd_over_rdma    before there is a device: it listens at each address, so no other server can be there
 ksmbd_over_rdma() {
   NETDEV=lo RDMA_KIND=$KIND
   ip link set lo up && ksmbd_start
 }
 
-# gateway NAME HOST SERVER [PROGRAM ...]    a gateway at HOST:5450, which PROGRAM starts; PID is its process
+# gateway NAME HOST SERVER [PROGRAM ...]    a gateway at HOST, which PROGRAM starts; PID is its process
 gateway() {
-  address "$2" && starts "$1" 'INFO listening' "${@:4}" "$PROGRAMS/smbd-gateway" run --status-socket '' --listen "$2:5450" --server "$3"
+  address "$2" && starts "$1" 'INFO listening' "${@:4}" "$PROGRAMS/smbd-gateway" run --status-socket '' --listen "$2:$(ksmbd_port)" --server "$3"
 }
 
 # serve NAME OPTION ... [-- PROGRAM ...]    smbd-serve of $NUMBERS
@@ -56,19 +57,19 @@ serve() {
 
 # in_process [PROGRAM ...]    smbd-serve with RDMA in its own process, at /mnt/serve; SERVE_PID is its process
 in_process() {
-  serve serve --listen "rdma:$ADDRESS:5451" -- "$@" && SERVE_PID=$PID && mounted /mnt/serve "$ADDRESS" 5451 share
+  serve serve --listen "rdma:$ADDRESS:$(ksmbd_port)" -- "$@" && SERVE_PID=$PID && mounted /mnt/serve "$ADDRESS" share
 }
 
 # broker [PROGRAM ...], owner [PROGRAM ...]    smbd-broker, which PROGRAM starts, and smbd-serve on it, at /mnt/broker
 broker() {
   rm -f /run/broker
-  address 10.9.0.2 && starts broker 'over=rdma' "$@" "$PROGRAMS/smbd-broker" run --listen 10.9.0.2:5452 --socket /run/broker && BROKER_PID=$PID
+  address 10.9.0.2 && starts broker 'over=rdma' "$@" "$PROGRAMS/smbd-broker" run --listen "10.9.0.2:$(ksmbd_port)" --socket /run/broker && BROKER_PID=$PID
 }
-owner() { serve owner --broker /run/broker -- "$@" && OWNER_PID=$PID && mounted /mnt/broker 10.9.0.2 5452 share; }
+owner() { serve owner --broker /run/broker -- "$@" && OWNER_PID=$PID && mounted /mnt/broker 10.9.0.2 share; }
 
 # behind_gateway    smbd-serve over TCP with a gateway before it, at /mnt/gateway-serve
 behind_gateway() {
-  serve tcp --listen tcp:127.0.0.1:4456 && gateway gateway 10.9.0.3 127.0.0.1:4456 && mounted /mnt/gateway-serve 10.9.0.3 5450 share
+  serve tcp --listen tcp:127.0.0.1:4456 && gateway gateway 10.9.0.3 127.0.0.1:4456 && mounted /mnt/gateway-serve 10.9.0.3 share
 }
 
 # numbers NAME=WAY ...    measures these ways in turn

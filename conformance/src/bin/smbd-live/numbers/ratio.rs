@@ -8,15 +8,13 @@ use crate::compare::median;
 pub(super) struct Pair {
     rdma: Way,
     tcp: Way,
-    goal: Option<f64>,
+    goal: f64,
 }
 
 /// The gateway in front of Samba.
-pub(super) const SAMBA: Pair = Pair { rdma: Way::GatewaySamba, tcp: Way::Samba, goal: Some(0.9) };
+pub(super) const SAMBA: Pair = Pair { rdma: Way::GatewaySamba, tcp: Way::Samba, goal: 0.9 };
 /// The gateway in front of the server in memory.
-pub(super) const MEMORY: Pair = Pair { rdma: Way::GatewayMemory, tcp: Way::Memory, goal: Some(0.8) };
-/// A server with SMB Direct of its own, in the kernel: what the client alone costs is in it, too.
-pub(super) const KSMBD: Pair = Pair { rdma: Way::KsmbdRdma, tcp: Way::Ksmbd, goal: None };
+pub(super) const MEMORY: Pair = Pair { rdma: Way::GatewayMemory, tcp: Way::Memory, goal: 0.8 };
 
 /// Bytes from which on there is a goal.
 const GOAL_FROM: u32 = 64 << 10;
@@ -24,7 +22,7 @@ const GOAL_FROM: u32 = 64 << 10;
 impl Pair {
     /// The goal for a cell, if it has one.
     pub(super) fn goal(&self, cell: &Cell) -> Option<f64> {
-        self.goal.filter(|_| cell.size >= GOAL_FROM)
+        (cell.size >= GOAL_FROM).then_some(self.goal)
     }
 
     /// The ratio of each round in which all three were measured.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::ratio::{KSMBD, MEMORY, Pair, SAMBA, reaches};
+use super::ratio::{MEMORY, Pair, SAMBA, reaches};
 use super::report::{Cell, Report, Way};
 use crate::compare::median;
 
@@ -31,13 +31,10 @@ pub(super) fn last(cell: &Cell) -> String {
 /// All tables of a report.
 pub(super) fn of(report: &Report) -> String {
     let mut text = String::from(
-        "| MiB/s | gateway, Samba | Samba | RDMA alone | ratio (rounds) | goal | in turn | ksmbd, RDMA | ksmbd | its ratio |\n|---|---|---|---|---|---|---|---|---|---|\n",
+        "| MiB/s | gateway, Samba | Samba | RDMA alone | ratio (rounds) | goal | in turn |\n|---|---|---|---|---|---|---|\n",
     );
     for cell in &report.cells {
-        let [rdma, tcp] = [Way::KsmbdRdma, Way::Ksmbd].map(|way| rate(cell, way));
-        let own = ratio(KSMBD.ratios(cell));
-        let _ =
-            writeln!(text, "{} {rdma} | {tcp} | {own} |", row(cell, [Way::GatewaySamba, Way::Samba], SAMBA));
+        let _ = writeln!(text, "{}", row(cell, [Way::GatewaySamba, Way::Samba], SAMBA));
     }
     text += "\n| MiB/s | gateway, memory | memory | RDMA alone | ratio (rounds) | goal | in turn |\n|---|---|---|---|---|---|---|\n";
     for cell in &report.cells {
@@ -125,7 +122,7 @@ mod tests {
 
     fn report() -> Report {
         let ways =
-            [Way::GatewaySamba, Way::Samba, Way::KsmbdRdma, Way::GatewayMemory, Way::Memory, Way::Rdma];
+            [Way::GatewaySamba, Way::Samba, Way::GatewayMemory, Way::Memory, Way::Rdma];
         let cell = |verb, size, at_once| Cell {
             verb,
             size,
@@ -151,7 +148,7 @@ mod tests {
     fn a_line_of_progress_has_each_way_of_the_last_round() {
         assert_eq!(
             last(&report().cells[1]),
-            "read 1 MiB, 8 at once: gateway-samba 25.0, samba 25.0, ksmbd-rdma 25.0, gateway-memory 25.0, memory 25.0, rdma 25.0"
+            "read 1 MiB, 8 at once: gateway-samba 25.0, samba 25.0, gateway-memory 25.0, memory 25.0, rdma 25.0"
         );
     }
 }
