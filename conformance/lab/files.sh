@@ -155,8 +155,8 @@ lacks_are_told() {
 # others_verify ALGORITHM OPTION ...    what smbd-cp moves by RDMA with these options is what another library decrypts and verifies with this
 # algorithm, and no other: `cryptography` of Python, of a capture and the keys
 others_verify() {
-  local algorithm=$1 keys=/run/$1.keys to=/run/$1 verified=$OUT/$1.verified options=("${@:2}")
-  capture_start "$algorithm" && head -c 3000001 /dev/urandom >/run/file &&
+  local algorithm=$1 keys=$OUT/$1.keys to=/run/$1 verified=$OUT/$1.verified options=("${@:2}")
+  rm -rf /run/back && capture_start "$algorithm" && head -c 3000001 /dev/urandom >/run/file &&
     cp_says said put /run/file "$url/up" "${options[@]}" --wireshark-keys "$keys" &&
     cp_says said get "$url/up" /run/back "${options[@]}" --wireshark-keys "$keys" && capture_stop &&
     python3 "$LAB/rdma_transforms.py" "$OUT/$algorithm.pcap" "$keys" "$to" >"$verified" 2>&1 &&
