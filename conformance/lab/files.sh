@@ -150,14 +150,48 @@ lacks_are_told() {
   done
 }
 
+# --- another library ----------------------------------------------------------------------------------------------------
+
+# others_verify ALGORITHM OPTION ...    what smbd-cp moves by RDMA with these options is what another library decrypts and verifies with this
+# algorithm, and no other: `cryptography` of Python, of a capture and the keys
+others_verify() {
+  local algorithm=$1 keys=$OUT/$1.keys to=/run/$1 verified=$OUT/$1.verified options=("${@:2}")
+  rm -rf /run/back && capture_start "$algorithm" && head -c 3000001 /dev/urandom >/run/file &&
+    cp_says said put /run/file "$url/up" "${options[@]}" --wireshark-keys "$keys" &&
+    cp_says said get "$url/up" /run/back "${options[@]}" --wireshark-keys "$keys" && capture_stop &&
+    python3 "$LAB/rdma_transforms.py" "$OUT/$algorithm.pcap" "$keys" "$to" >"$verified" 2>&1 &&
+    cmp /run/file "$to/written" && cmp /run/file "$to/read" && grep -q "^verified: [0-9]* transfers ${algorithm^^}; " "$verified" ||
+    complain "$(tail -n 1 "$verified")"
+}
+
+# has_other_library NAME    whether what goes by RDMA can be captured here, and read by that library; if not, NAME is skipped
+has_other_library() {
+  if [ "$KIND" != siw ]; then
+    skip "$1" "within one guest nothing of rxe can be captured"
+  elif ! python3 -c 'import cryptography' 2>/dev/null; then
+    skip "$1" "Python has no package cryptography (python3-cryptography)"
+  else
+    return 0
+  fi
+  return 1
+}
+
+# in_clear FILE CAPTURE    how many of 100 parts of a file are in a capture as they are
+in_clear() {
+  python3 -c 'import sys
+file, capture = (open(path, "rb").read() for path in sys.argv[1:])
+print(sum(file[at:at + 32] in capture for at in range(0, len(file) - 32, len(file) // 100)))' "$1" "$2"
+}
+
 # --- what can go wrong --------------------------------------------------------------------------------------------------
 
-# big_file_matches    1 GiB, 8 pieces of it under way, is the same on both sides
+# big_file_matches [WAY]    1 GiB, 8 pieces of it under way, is the same on both sides, by the way that the program says (rdma)
 big_file_matches() {
+  local way=${1:-rdma}
   rm -f "$OUT/said" && head -c 1073741824 /dev/urandom >/run/big &&
-    cp_says said put /run/big "$url/big" --pieces 8 && cmp /run/big "$SHARE/big" && rm /run/big &&
-    cp_says said get "$url/big" /run/big --pieces 8 && cmp /run/big "$SHARE/big" && cat "$OUT/said" >>"$OUT/big.txt" &&
-    [ "$(grep -c ': 1073741824 bytes, .* MB/s, rdma$' "$OUT/said")" = 2 ] || complain "1 GiB: $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
+    cp_says said put /run/big "$url/big" --pieces 8 "${options[@]}" && cmp /run/big "$SHARE/big" && rm /run/big &&
+    cp_says said get "$url/big" /run/big --pieces 8 "${options[@]}" && cmp /run/big "$SHARE/big" && cat "$OUT/said" >>"$OUT/big.txt" &&
+    [ "$(grep -c ": 1073741824 bytes, .* MB/s, $way\$" "$OUT/said")" = 2 ] || complain "1 GiB: $(tail -n 3 "$OUT/said" "$OUT/cp.log")"
 }
 
 # with_lock COMMAND ...    while a client over TCP holds a lock of the first MiB of `locked` in the share `small`, which is /run/small and has

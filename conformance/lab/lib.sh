@@ -116,8 +116,13 @@ ksmbd_port() { if [ "$RDMA_KIND" = siw ]; then echo 5445; else echo 445; fi; }
 # ksmbd_grants    CreditsGranted of ksmbd to a client that asks for 255: all of them since Linux 7.2, whose SMB Direct is another one
 # (docs/linux-7.3.md)
 ksmbd_grants() {
+  if linux_is 7 2; then echo 255; else echo 254; fi
+}
+
+# linux_is MAJOR MINOR    whether the kernel is this release of Linux, or a newer one
+linux_is() {
   [[ $(uname -r) =~ ^([0-9]+)\.([0-9]+) ]] || complain "$(uname -r) is no release of Linux" || return
-  if [ $((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2])) -ge 7002 ]; then echo 255; else echo 254; fi
+  [ $((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2])) -ge $(($1 * 1000 + $2)) ]
 }
 
 # ksmbd_start ['NAME = VALUE' ...]    with these settings in [global]. The share `share` is $SHARE, user tester, password

@@ -210,7 +210,10 @@ class Connection:
             session_id = message[40:48]
             if session_id not in self.keys:
                 raise Wrong(f"there is no key for session {session_id.hex()}")
-            key, long = self.keys[session_id], CIPHERS[self.cipher][2] if self.cipher else 16
+            # ksmbd gives a new session the id of one that is over: their keys are in the order of their logins.
+            known = self.keys[session_id]
+            key = known.pop(0) if len(known) > 1 else known[0]
+            long = CIPHERS[self.cipher][2] if self.cipher else 16
             self.session = [self.derive(key, label, length) for label, length in
                             ((b"SMBSigningKey\0", 16), (b"SMBC2SCipherKey\0", long), (b"SMBS2CCipherKey\0", long))]
             return
@@ -309,7 +312,7 @@ def main(capture, keys, folder):
     known = {}
     for line in open(keys):
         session_id, key = line.split(",")[:2]
-        known[bytes.fromhex(session_id)] = bytes.fromhex(key)
+        known.setdefault(bytes.fromhex(session_id), []).append(bytes.fromhex(key))
     out, connections = Output(folder), {}
     for source, target, sequence, is_first, payload in packets(capture):
         for way, pair in ((0, (source, target)), (1, (target, source))):

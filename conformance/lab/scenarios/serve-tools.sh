@@ -13,18 +13,6 @@ long=yes
 # what the host can write beyond the longest file of NTFS is written.
 torture_failures="smb2.dir.modify smb2.dir.one smb2.read.position smb2.rw.invalid"
 
-# others_verify ALGORITHM OPTION ...    what smbd-cp moves by RDMA with these options is what another library decrypts and verifies with this
-# algorithm, and no other: `cryptography` of Python, of a capture and the keys
-others_verify() {
-  local algorithm=$1 keys=/run/$1.keys to=/run/$1 verified=$OUT/$1.verified options=("${@:2}")
-  capture_start "$algorithm" && head -c 3000001 /dev/urandom >/run/file &&
-    cp_says said put /run/file "$url/up" "${options[@]}" --wireshark-keys "$keys" &&
-    cp_says said get "$url/up" /run/back "${options[@]}" --wireshark-keys "$keys" && capture_stop &&
-    python3 "$LAB/rdma_transforms.py" "$OUT/$algorithm.pcap" "$keys" "$to" >"$verified" 2>&1 &&
-    cmp /run/file "$to/written" && cmp /run/file "$to/read" && grep -q "^verified: [0-9]* transfers ${algorithm^^}; " "$verified" ||
-    complain "$(tail -n 1 "$verified")"
-}
-
 # others_verify_all    the same with each algorithm that smbd-cp offers
 others_verify_all() {
   local algorithm
@@ -77,13 +65,7 @@ scenario() {
   done
   options=()
   check "the server has encrypted what went by RDMA" grep -q 'client ended .*encrypted=AES-128-GCM .*rdma_in=[1-9].*rdma_out=[1-9]' "$OUT/serve.log"
-  if [ "$KIND" != siw ]; then
-    skip "other libraries" "within one guest nothing of rxe can be captured"
-  elif ! python3 -c 'import cryptography' 2>/dev/null; then
-    skip "other libraries" "Python has no package cryptography (python3-cryptography)"
-  else
-    others_verify_all
-  fi
+  if has_other_library "other libraries"; then others_verify_all; fi
   other_ways_match 'rdma signed'
   if with_samba; then
     samba_programs || return

@@ -71,6 +71,7 @@ mod detect;
 mod ending;
 mod exercise;
 mod expect;
+pub mod ksmbd;
 mod layout;
 mod liveness;
 mod memory;

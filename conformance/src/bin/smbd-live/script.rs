@@ -16,12 +16,23 @@ pub(crate) fn script(
     name: &'static str,
     steps: fn(&mut Play) -> Result<(), Stop>,
 ) -> Result<(), Failure> {
+    script_with(target, role, name, steps, &Options::default())
+}
+
+/// The same with options: for steps that use the target's upper layer, which has to be said.
+pub(crate) fn script_with(
+    target: &mut dyn Target,
+    role: UnderTest,
+    name: &'static str,
+    steps: fn(&mut Play) -> Result<(), Stop>,
+    options: &Options,
+) -> Result<(), Failure> {
     let catalogue = Catalogue::load()?;
     let case = catalogue.case(name).ok_or_else(|| format!("the catalogue has no case `{name}`"))?;
     // These steps bring their own upper layer.
     let case = Case { needs: Vec::new(), ..case.clone() };
     let entry = Entry { name, play: steps, settings: None };
-    let played = play(target, 0, (&case, &entry), role, &Options::default());
+    let played = play(target, 0, (&case, &entry), role, options);
     match played.outcome {
         Outcome::Passed => Ok(()),
         outcome => {

@@ -13,13 +13,18 @@ pub(crate) fn negotiate(message_id: u64) -> Vec<u8> {
         hash_algorithms: List::from(&[HashAlgorithm::SHA_512]),
         salt: &[0x5a; 32],
     }];
+    negotiate_with(message_id, Records::from(&contexts))
+}
+
+/// The same with these contexts.
+pub(crate) fn negotiate_with(message_id: u64, contexts: Records<'_, NegotiateContext<'_>>) -> Vec<u8> {
     let body = NegotiateRequest {
         security_mode: SecurityMode::SIGNING_ENABLED,
         // All that exist up to 3.1.1: the answer shows what the server has of them.
         capabilities: Capabilities(0x7f),
         client_guid: Guid(*b"smbd-conformance"),
         dialects: List::from(&Dialect::ALL),
-        contexts: Records::from(&contexts),
+        contexts,
     };
     // No dialect that has CreditCharge is agreed on yet.
     let header = Header { credit_charge: 0, ..Header::request::<NegotiateRequest<'_>>(message_id) };

@@ -21,7 +21,7 @@ use crate::smb2::client::Client;
 
 use content::different;
 pub(super) use opening::{V3, V302};
-pub(super) use requests::{Asked, Buffer};
+pub(super) use requests::{Asked, Bend, Buffer};
 pub(super) use secured::How;
 
 /// A session of a guest or a user, with a file that is open.

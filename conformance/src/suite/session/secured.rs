@@ -63,7 +63,12 @@ impl Play {
         };
         let has_user = user.is_some();
         let How { protection, cipher, signing, transforms } = how;
-        let (ciphers, signing) = (vec![cipher], vec![signing]);
+        let mut signing = vec![signing];
+        if protection == Protection::Encrypted && !signing.contains(&SigningAlgorithm::AES_CMAC) {
+            // What is encrypted is not signed. Each server has this one.
+            signing.push(SigningAlgorithm::AES_CMAC);
+        }
+        let ciphers = vec![cipher];
         let secured = Secured { user: user.unwrap_or_default(), ciphers, signing, protection };
         let wants = Wants {
             share,

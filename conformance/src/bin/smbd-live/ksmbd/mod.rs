@@ -7,6 +7,7 @@ mod life;
 mod negotiate;
 mod parameters;
 mod race;
+mod transforms;
 mod upper;
 
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +25,8 @@ use crate::smb2;
 
 /// All tests against ksmbd.
 pub(crate) fn cases() -> Vec<Case> {
-    [negotiate::CASES, parameters::CASES, life::CASES, deviations::CASES, upper::CASES].concat()
+    [negotiate::CASES, parameters::CASES, life::CASES, deviations::CASES, upper::CASES, transforms::CASES]
+        .concat()
 }
 
 /// Where ksmbd listens at `address`: on iWARP not at the port of SMB over TCP.
