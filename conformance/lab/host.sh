@@ -16,6 +16,8 @@ die() { say "$1" && exit "${2:-$status_lab}"; }
 # What a kernel writes when it dies. A warning is not among it: the kernel goes on after one.
 crash_pattern='Kernel panic - not syncing|BUG: |kernel BUG at|Oops: |general protection fault|KASAN: '
 
+# need_value OPTION [VALUE]
+need_value() { [ -n "${2:-}" ] || die "$1 needs a value; see --help" "$status_usage"; }
 # need_number OPTION VALUE
 need_number() {
   [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die "$1 needs a positive number, not '${2:-}'; see --help" "$status_usage"
