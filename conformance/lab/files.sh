@@ -69,7 +69,7 @@ broker() {
 # cifs.ko tries first
 broker_for_many() {
   printf '[limits]\nconnections = 1000\nper_client = 1000\nper_owner = 1000\n' >/run/broker.toml
-  port=5445 broker --config /run/broker.toml
+  port=$(cifs_port) broker --config /run/broker.toml
 }
 
 # --- all ways -----------------------------------------------------------------------------------------------------------

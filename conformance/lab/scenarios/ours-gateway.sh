@@ -44,7 +44,11 @@ files_match() {
 }
 
 # uses_rdma    whether the kernel's client says that its transport is SMB Direct
-uses_rdma() { grep -aq 'SMBDirect (in hex) protocol version: 100 transport status: 2' /proc/fs/cifs/DebugData; }
+uses_rdma() {
+  local up='SMBDirect (in hex) protocol version: 100 transport status: 2'
+  [ "$(linux_known)" = 6.12 ] || up='SMBDirect protocol version: 0x100 transport status: CONNECTED '
+  grep -aq "$up" /proc/fs/cifs/DebugData
+}
 
 # with_mount OPTIONS    all of it with these options of a mount
 with_mount() {
