@@ -16,7 +16,7 @@ scenario() {
   with_samba || return 0
   rdma_loopback "$KIND" 1024 && disk small 8 &&
     samba_start '[small]' 'path = /run/small' 'read only = no' 'oplocks = no' && start_gateway || return
-  local url=rdma://tester@$ADDRESS:5445/share lock_host=127.0.0.1
+  local url=rdma://tester@$ADDRESS:$(cifs_port)/share lock_host=127.0.0.1
   export SMBD_PASSWORD=test123
   check "1 GiB in one file, 8 pieces under way, is the same on both sides" big_file_matches
   check "what another client has locked is told" with_lock locks_are_told

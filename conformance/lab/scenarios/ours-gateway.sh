@@ -18,9 +18,11 @@ has_broker=false
 
 # start_gateway OPTION ...    until it listens, or is attached to the broker
 start_gateway() {
-  local is_there="INFO listening address=$ADDRESS:5445"
-  # cifs.ko tries 5445 first, on RoCE too, where 445 is ksmbd's.
-  [ "$KIND" = siw ] || $has_broker || set -- --listen "$ADDRESS:5445" "$@"
+  local port
+  port=$(cifs_port)
+  local is_there="INFO listening address=$ADDRESS:$port"
+  # That of 6.12 tries 5445 first, on RoCE too, where 445 is ksmbd's.
+  [ "$KIND" = siw ] || $has_broker || set -- --listen "$ADDRESS:$port" "$@"
   if $has_broker; then
     # shellcheck source=../files.sh
     . "$LAB/files.sh"
