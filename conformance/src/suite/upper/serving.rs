@@ -315,7 +315,9 @@ impl Serving {
     pub(super) fn judge(&self, content: &[u8], message: &[u8]) -> Match {
         match first_write(message) {
             Ok(Some(written)) if self.is_copy(content, written) => Match::Answer,
-            Ok(Some(written)) if self.contents.iter().any(|other| self.is_copy(other, written)) => Match::Other,
+            Ok(Some(written)) if self.contents.iter().any(|other| self.is_copy(other, written)) => {
+                Match::Other
+            }
             Ok(Some(written)) => Match::Wrong(different(content, written)),
             Ok(None) => Match::Other,
             Err(error) => Match::Wrong(format!("an SMB2 request should come, not one of which {error}")),

@@ -197,9 +197,8 @@ fn echoed_with(
 ) -> (usize, usize) {
     let reads: Vec<_> = seen.iter().filter(|one| !one.is_write && one.name == from).collect();
     let writes: Vec<_> = seen.iter().filter(|one| one.is_write && one.name == to).collect();
-    let is_echo = |(read, write): &(&&Seen, &&Seen)| {
-        read.offset == write.offset && is_copy(&read.data, &write.data)
-    };
+    let is_echo =
+        |(read, write): &(&&Seen, &&Seen)| read.offset == write.offset && is_copy(&read.data, &write.data);
     let good = reads.iter().zip(&writes).filter(is_echo).count();
     (reads.len().max(writes.len()) - good, good)
 }
@@ -249,7 +248,8 @@ fn echo_of_short_reads(context: &Context) -> Outcome {
                 .map(drop)
         };
         let shared = with_share(context, UNCACHED, (share(&[("in", &contents)])?, shorter), uses)?;
-        let is_copy = |read: &[u8], written: &[u8]| if pads { padded(read, written) } else { read == written };
+        let is_copy =
+            |read: &[u8], written: &[u8]| if pads { padded(read, written) } else { read == written };
         let (other, good) = echoed_with(&shared.seen, ("in", "out"), is_copy);
         same("READs without an echo", other, 0)?;
         let is_whole = shared.server.files().written("out") == Some(&contents[..]);

@@ -1,8 +1,6 @@
 //! Parts that fail: the other side is told, the mount comes back by itself, and nothing is lost that was acknowledged.
 
 use std::fs;
-use std::io::ErrorKind;
-use std::path::Path;
 use std::time::Duration;
 
 use smbd_core::Instant;
@@ -12,6 +10,7 @@ use smbd_verbs::Clock;
 use super::lab;
 use super::service::{Service, await_that};
 use super::sizes::equal;
+use super::traffic::again;
 use super::writer::{OPTIONS, Writer};
 use crate::case::{Case, Context, Failure, Outcome, Skipped, Target};
 use crate::expect::{holds, same};
@@ -92,20 +91,6 @@ fn in_a_second(times: &[Duration]) -> Result<String, Failure> {
     Ok(format!("the other side ended {:.2} s later at best", best.as_secs_f32()))
 }
 
-/// A file of a mount whose connection has ended. While cifs of 7.3 connects again, a program that opens a file gets EAGAIN.
-fn read_again(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut contents = Vec::new();
-    await_that("a file that can be read", || match fs::read(path) {
-        Ok(read) => {
-            contents = read;
-            Ok(true)
-        }
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-        Err(error) => Err(error.into()),
-    })?;
-    Ok(contents)
-}
-
 fn client_lost(context: &Context) -> Outcome {
     if std::env::var("RDMA_KIND").is_ok_and(|kind| kind == "rxe") {
         return Err(Skipped::because("the connections of rxe are none of the kernel's sockets"));
@@ -124,7 +109,7 @@ fn client_lost(context: &Context) -> Outcome {
         await_that("the end of the server's connection", || Ok(count()?.trim() == "0"))?;
         times.push(clock.now().saturating_since(Instant::ORIGIN));
         service.ended(mark)?;
-        equal("what is read after it", &read_again(&mounted.file("file"))?, &contents)?;
+        equal("what is read after it", &again(|| fs::read(mounted.file("file")))?, &contents)?;
     }
     mounted.unmount()?;
     Ok(format!("{FAULTS} times; {}", in_a_second(&times)?))

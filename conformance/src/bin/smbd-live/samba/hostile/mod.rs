@@ -76,7 +76,8 @@ impl Siege {
     fn begin(context: &Context, name: &'static str) -> Result<Self, Failure> {
         fs::create_dir_all(FOLDER)?;
         fs::set_permissions(FOLDER, fs::Permissions::from_mode(0o777))?;
-        let (config, at) = ("/run/gateway.toml", SocketAddr::new(context.address, cifs::port(context.address)?));
+        let (config, at) =
+            ("/run/gateway.toml", SocketAddr::new(context.address, cifs::port(context.address)?));
         fs::write(config, LIMITS)?;
         let listen = at.to_string();
         let mut options = vec!["--config", config];
