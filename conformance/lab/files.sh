@@ -190,11 +190,13 @@ locks_are_told() {
 # server_goes COMMAND ...    COMMAND ends the server while 1 GiB is read: smbd-cp says why the connection is over, in time
 server_goes() {
   local copy status=0 began before
-  rm -f /run/back
+  # That is what it is called until it is whole.
+  local partial=/run/back.smbd-partial
+  rm -f /run/back "$partial"
   before=$(wc -l <"$OUT/cp.log")
   cp_says gone get "$url/big" /run/back --quiet &
   copy=$!
-  await "$patience" is_long /run/back 50000000 && began=$SECONDS && "$@" || return
+  await "$patience" is_long "$partial" 50000000 && began=$SECONDS && "$@" || return
   wait "$copy" || status=$?
   echo "smbd-cp ended $((SECONDS - began)) s after the server: $status, $(tail -n 1 "$OUT/cp.log")" | tee -a "$OUT/gone.txt"
   [ "$status" = 1 ] && [ "$(wc -l <"$OUT/cp.log")" -gt "$before" ] && tail -n 1 "$OUT/cp.log" | grep -q 'big: the connection is over: ' &&
