@@ -69,7 +69,7 @@ broker() {
 # cifs.ko tries first
 broker_for_many() {
   printf '[limits]\nconnections = 1000\nper_client = 1000\nper_owner = 1000\n' >/run/broker.toml
-  port=5445 broker --config /run/broker.toml
+  port=$(cifs_port) broker --config /run/broker.toml
 }
 
 # --- all ways -----------------------------------------------------------------------------------------------------------
@@ -224,11 +224,13 @@ locks_are_told() {
 # server_goes COMMAND ...    COMMAND ends the server while 1 GiB is read: smbd-cp says why the connection is over, in time
 server_goes() {
   local copy status=0 began before
-  rm -f /run/back
+  # That is what it is called until it is whole.
+  local partial=/run/back.smbd-partial
+  rm -f /run/back "$partial"
   before=$(wc -l <"$OUT/cp.log")
   cp_says gone get "$url/big" /run/back --quiet &
   copy=$!
-  await "$patience" is_long /run/back 50000000 && began=$SECONDS && "$@" || return
+  await "$patience" is_long "$partial" 50000000 && began=$SECONDS && "$@" || return
   wait "$copy" || status=$?
   echo "smbd-cp ended $((SECONDS - began)) s after the server: $status, $(tail -n 1 "$OUT/cp.log")" | tee -a "$OUT/gone.txt"
   [ "$status" = 1 ] && [ "$(wc -l <"$OUT/cp.log")" -gt "$before" ] && tail -n 1 "$OUT/cp.log" | grep -q 'big: the connection is over: ' &&

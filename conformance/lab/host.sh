@@ -96,6 +96,30 @@ find_machine() {
   esac
 }
 
+# Of each kind of guest the release of Linux that setup builds: by it `--linux` of `run` names the kind.
+declare -A built_linux=([qemu]=6.12 [uml]=7.3)
+
+# machine_with RELEASE    prints the kind of guest that has this Linux; nothing if none has
+machine_with() {
+  local kind
+  for kind in "${!built_linux[@]}"; do if [ "${built_linux[$kind]}" = "$1" ]; then echo "$kind"; fi; done
+}
+
+# linux_of KIND    prints the release of the Linux of these guests: what the kernel says itself, since variables can name any; that of the
+# package if none is built yet
+linux_of() {
+  local kernel release='' at
+  if [ "$1" = uml ]; then
+    kernel=$(native_kernel) || exit
+    [ -z "$kernel" ] || release=$("$kernel" --version 2>/dev/null)
+  else
+    kernel=$(qemu_kernel) || exit
+    # kernel_version of the header of a bzImage (Documentation/arch/x86/boot.rst).
+    [ -z "$kernel" ] || { at=$(od -An -tu2 -j 526 -N 2 "$kernel") && release=$(tail -c "+$((at + 513))" "$kernel" | head -c 64 | sed -zn 's/ .*//p;q' | tr -d '\0'); }
+  fi
+  echo "${release:-${built_linux[$1]}}"
+}
+
 # has_native_guests    whether there is a kernel for them, and it works here
 has_native_guests() {
   local kernel

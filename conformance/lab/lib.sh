@@ -113,17 +113,18 @@ fd_count() { find "/proc/$1/fd" -mindepth 1 -maxdepth 1 | wc -l; }
 # ksmbd_port    where ksmbd listens for SMB Direct: it has a port of its own for iWARP
 ksmbd_port() { if [ "$RDMA_KIND" = siw ]; then echo 5445; else echo 445; fi; }
 
-# ksmbd_grants    CreditsGranted of ksmbd to a client that asks for 255: all of them since Linux 7.2, whose SMB Direct is another one
+# linux_known    which of the releases that tests know the kernel is like, 6.12 or 7.3: since Linux 7.2 its SMB Direct is another one
 # (docs/linux-7.3.md)
-ksmbd_grants() {
-  if linux_is 7 2; then echo 255; else echo 254; fi
-}
+linux_known() { if linux_is 7 2; then echo 7.3; else echo 6.12; fi; }
 
 # linux_is MAJOR MINOR    whether the kernel is this release of Linux, or a newer one
 linux_is() {
   [[ $(uname -r) =~ ^([0-9]+)\.([0-9]+) ]] || complain "$(uname -r) is no release of Linux" || return
   [ $((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2])) -ge $(($1 * 1000 + $2)) ]
 }
+
+# ksmbd_grants    CreditsGranted of ksmbd to a client that asks for 255: all of them since Linux 7.2
+ksmbd_grants() { if [ "$(linux_known)" = 7.3 ]; then echo 255; else echo 254; fi; }
 
 # ksmbd_start ['NAME = VALUE' ...]    with these settings in [global]. The share `share` is $SHARE, user tester, password
 # test123; guests are let in.
@@ -236,8 +237,11 @@ samba_of() {
 
 # --- the kernel's client: cifs ----------------------------------------------------------------------------------------
 
+# cifs_port    where cifs looks for SMB Direct first: at 5445, since Linux 7.2 only on iWARP
+cifs_port() { if [ "$RDMA_KIND" = siw ] || [ "$(linux_known)" = 6.12 ]; then echo 5445; else echo 445; fi; }
+
 # cifs_mount ADDRESS FOLDER [OPTIONS]    mounts //ADDRESS/share over SMB Direct; OPTIONS as of mount.cifs, for example
-# port=4455. The client tries 5445 and then 445 unless told.
+# port=4455. The client tries cifs_port and then 445 unless told.
 cifs_mount() {
   mkdir -p "$2"
   timeout 60 mount -t cifs "//$1/share" "$2" -o "username=tester,password=test123,vers=3.1.1,rdma${3:+,$3}" ||

@@ -16,5 +16,5 @@ scenario() {
   printf '[limits]\nconnections = 1000\nper_client = 1000\nmemory_mib = 65536\n' >/run/gateway.toml
   start_gateway --config /run/gateway.toml || return
   export SMBD_PASSWORD=test123
-  suite --no-timers --connect "$ADDRESS:5445" --share guests --user tester --tcp 127.0.0.1:445 --tcp "$ADDRESS:445"
+  suite --no-timers --connect "$ADDRESS:$(cifs_port)" --share guests --user tester --tcp 127.0.0.1:445 --tcp "$ADDRESS:445"
 }

@@ -24,7 +24,7 @@ ask() { :; }
 # serve    the gateway
 serve() {
   printf '%s\n' 'server = ["127.0.0.2:445", "[::1]:445"]' 'transparent = true' \
-    '[[listener]]' "device = \"$RDMA_DEVICE\"" 'port = 5445' >"$CONFIG"
+    '[[listener]]' "device = \"$RDMA_DEVICE\"" "port = $(cifs_port)" >"$CONFIG"
   # Word for word as in smbd-gateway/README.md.
   ip rule add from 127.0.0.2 iif lo lookup 445
   ip route add local default dev lo table 445
@@ -32,7 +32,7 @@ serve() {
   ip -6 route add local default dev lo table 445
   "${SMBD_LIVE%/*}/smbd-gateway" run --config "$CONFIG" >"$OUT/gateway.log" 2>&1 &
   GATEWAY_PID=$!
-  await "$patience" gateway_log "INFO listening address=\[$ADDRESS6\]:5445"
+  await "$patience" gateway_log "INFO listening address=\[$ADDRESS6\]:$(cifs_port)"
 }
 
 server_side() {

@@ -15,7 +15,7 @@ scenario() {
   with_samba || return 0
   rdma_loopback "$KIND" 1024 && samba_start && start_gateway || return
   # shellcheck disable=SC2034
-  local url=rdma://tester@$ADDRESS:5445/share server=Samba lacks='' transforms=''
+  local url=rdma://tester@$ADDRESS:$(cifs_port)/share server=Samba lacks='' transforms=''
   export SMBD_PASSWORD=test123
   all_ways
 }

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 about="hostile peers against smbd-echo"
+native="siw"
 guests=1
 limit=1200
 long=rxe

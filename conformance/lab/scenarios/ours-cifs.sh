@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 about="smbd-verbs as server of the kernel's client"
+native="siw rxe"
 guests=1
 limit=1000
 # cifs.ko 6.12 crashes there now and then: docs/known-bugs.md, row 48.

@@ -18,9 +18,11 @@ has_broker=false
 
 # start_gateway OPTION ...    until it listens, or is attached to the broker
 start_gateway() {
-  local is_there="INFO listening address=$ADDRESS:5445"
-  # cifs.ko tries 5445 first, on RoCE too, where 445 is ksmbd's.
-  [ "$KIND" = siw ] || $has_broker || set -- --listen "$ADDRESS:5445" "$@"
+  local port
+  port=$(cifs_port)
+  local is_there="INFO listening address=$ADDRESS:$port"
+  # That of 6.12 tries 5445 first, on RoCE too, where 445 is ksmbd's.
+  [ "$KIND" = siw ] || $has_broker || set -- --listen "$ADDRESS:$port" "$@"
   if $has_broker; then
     # shellcheck source=../files.sh
     . "$LAB/files.sh"
@@ -44,7 +46,11 @@ files_match() {
 }
 
 # uses_rdma    whether the kernel's client says that its transport is SMB Direct
-uses_rdma() { grep -aq 'SMBDirect (in hex) protocol version: 100 transport status: 2' /proc/fs/cifs/DebugData; }
+uses_rdma() {
+  local up='SMBDirect (in hex) protocol version: 100 transport status: 2'
+  [ "$(linux_known)" = 6.12 ] || up='SMBDirect protocol version: 0x100 transport status: CONNECTED '
+  grep -aq "$up" /proc/fs/cifs/DebugData
+}
 
 # with_mount OPTIONS    all of it with these options of a mount
 with_mount() {

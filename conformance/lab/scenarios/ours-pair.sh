@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 about="smbd-verbs in two guests, with itself, cifs and ksmbd, captured"
-native="siw"
+native="siw rxe"
 guests=2
 limit=900
 whole=yes

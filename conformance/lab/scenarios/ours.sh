@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 about="smbd-verbs with itself"
-native="rxe"
+native="siw rxe"
 guests=1
 limit=1800
 

@@ -16,5 +16,5 @@ scenario() {
   # In messages of its own instead of RDMA. One at a time: when the script ends a connection under several, they may hang for good.
   copy='dd if=/mnt/share/in of=/mnt/share/out bs=126976 iflag=direct oflag=direct'
   echo 1048576 >/proc/fs/cifs/rdma_readwrite_threshold
-  suite --profile linux-6.12 --listen "$ADDRESS:5445" --upper smb2 --restart-wait 0 --trigger "$mount && exec $copy" --trigger-end 'umount -fl /mnt/share'
+  suite --profile "linux-$(linux_known)" --listen "$ADDRESS:$(cifs_port)" --upper smb2 --restart-wait 0 --trigger "$mount && exec $copy" --trigger-end 'umount -fl /mnt/share'
 }

@@ -11,5 +11,5 @@ resumes=suite
 scenario() {
   rdma_loopback "$KIND" 1024 && second_interface && NETDEV="$NETDEV lab2" ksmbd_start && kernel_log || return
   export SMBD_PASSWORD=test123
-  suite --profile linux-6.12 --connect "$ADDRESS:$KSMBD_PORT" --share share --user tester --tcp 10.9.1.9:445 --tcp "$ADDRESS:445"
+  suite --profile "linux-$(linux_known)" --connect "$ADDRESS:$KSMBD_PORT" --share share --user tester --tcp 10.9.1.9:445 --tcp "$ADDRESS:445"
 }

@@ -47,13 +47,16 @@ pub struct Side {
 }
 
 /// The profiles this was built with: name and contents.
-const BUILT_IN: [(&str, &str); 1] = [("linux-6.12", include_str!("../../profiles/linux-6.12.toml"))];
+const BUILT_IN: [(&str, &str); 2] = [
+    ("linux-6.12", include_str!("../../profiles/linux-6.12.toml")),
+    ("linux-7.3", include_str!("../../profiles/linux-7.3.toml")),
+];
 
 /// There is no such profile, or it is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProfileError {
     /// No profile has that name.
-    #[error("no profile `{0}`; there are: linux-6.12, and files whose name ends with .toml")]
+    #[error("no profile `{0}`; there are: linux-6.12, linux-7.3, and files whose name ends with .toml")]
     Unknown(String),
     /// It cannot be read, or says something else than a profile does.
     #[error("profile `{name}`: {why}")]

@@ -1,4 +1,4 @@
-//! The Linux of the guests, and the figures in which its ksmbd differs between releases.
+//! The Linux of the guests, and the figures in which its ksmbd and its cifs differ between releases.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -29,11 +29,27 @@ impl Linux {
         Some(if version < (7, 2) { Self::V6_12 } else { Self::V7_3 })
     }
 
+    /// Its profile in the conformance suite.
+    pub(crate) const fn profile(self) -> &'static str {
+        match self {
+            Self::V6_12 => "linux-6.12",
+            Self::V7_3 => "linux-7.3",
+        }
+    }
+
     /// Its SMB server.
     pub(crate) const fn ksmbd(self) -> &'static Ksmbd {
         match self {
             Self::V6_12 => &KSMBD_6_12,
             Self::V7_3 => &KSMBD_7_3,
+        }
+    }
+
+    /// Its SMB client.
+    pub(crate) const fn cifs(self) -> &'static Cifs {
+        match self {
+            Self::V6_12 => &CIFS_6_12,
+            Self::V7_3 => &CIFS_7_3,
         }
     }
 }
@@ -101,6 +117,57 @@ impl Ksmbd {
         preferred_send_size.clamp(*self.receive_size.start(), *self.receive_size.end())
     }
 }
+
+/// What differs between the releases of cifs. What does not is in the tests.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Cifs {
+    /// Whether it looks for a server at 5445 whatever the kind of link. 2.1 has that port for iWARP only.
+    pub(crate) any_link_at_5445: bool,
+    /// What it logs if nobody is there, or it does not look: of 7.3, at each mount by RoCE.
+    pub(crate) nobody_at_5445: &'static str,
+    /// How its errors of SMB Direct begin in the kernel's log.
+    pub(crate) errors: &'static [&'static str],
+    /// How it logs a message with data at DataOffset 0, in whose Flags is 64 (2.2.3).
+    pub(crate) takes_header: &'static str,
+    /// Messages without data that it sends before its SESSION_SETUP is answered: grants that do not wait for data (3.1.5.9).
+    pub(crate) empties: RangeInclusive<u64>,
+    /// Whether what it says on an idle connection asks for an answer, as 3.1.6.2 has it.
+    pub(crate) probes: bool,
+    /// Whether it answers a probe at once, as 3.1.5.8 has it.
+    pub(crate) answers_probes: bool,
+    /// Whether a program gets zeros behind a READ that is answered with less and then with STATUS_END_OF_FILE, as far as the file goes by
+    /// what CREATE said.
+    pub(crate) pads_short_reads: bool,
+    /// Whether CreditsRequested 0 in data is taken. 3.1.5.8 wants the connection terminated.
+    pub(crate) takes_no_credits_requested: bool,
+}
+
+/// It grants all its receives in a message of its own as soon as it has read the Negotiate Response. Its idle timer is started again by what
+/// it sends, and what it notes when it is probed is never cleared.
+const CIFS_6_12: Cifs = Cifs {
+    any_link_at_5445: true,
+    nobody_at_5445: "rdma_connect failed port=5445",
+    errors: &["VFS: smbd", "VFS: _smbd"],
+    takes_header: "data flags 64 data_offset 0 data_length",
+    empties: 1..=u64::MAX,
+    probes: false,
+    answers_probes: false,
+    pads_short_reads: false,
+    takes_no_credits_requested: true,
+};
+
+/// Its engine is that of ksmbd. It grants with the first message that has data, and only receipt counts as life.
+const CIFS_7_3: Cifs = Cifs {
+    any_link_at_5445: false,
+    nobody_at_5445: ":5445 failed: -19",
+    errors: &["VFS: smbd", "VFS: _smbd"],
+    takes_header: "Flags=0x40, RemainingDataLength=0, DataOffset=0,",
+    empties: 0..=0,
+    probes: true,
+    answers_probes: true,
+    pads_short_reads: true,
+    takes_no_credits_requested: false,
+};
 
 #[cfg(test)]
 mod tests {

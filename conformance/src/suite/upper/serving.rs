@@ -22,6 +22,9 @@ const CONTENTS_MAX: usize = 256;
 pub struct ClientFacts {
     /// Bytes that it asks for with one READ, and takes in the response.
     pub read_max: u32,
+    /// A READ that brings less than it asked for is all of it for the client where the rest is behind the end of the file: it writes
+    /// zeros behind what came, as Linux 7.3 does.
+    pub pads: bool,
     /// It offers buffers for longer READs and WRITEs.
     pub rdma: Rdma,
     /// A user as which it logs in, where it is not let in as a guest.
@@ -33,6 +36,9 @@ pub struct ClientFacts {
 impl fmt::Display for ClientFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "an SMB2 client that copies a file, {} bytes at a time", self.read_max)?;
+        if self.pads {
+            f.write_str(", with zeros behind what is shorter")?;
+        }
         match &self.rdma {
             Rdma::Untried => Ok(()),
             Rdma::Done => f.write_str("; it offers buffers"),
@@ -277,8 +283,9 @@ impl Serving {
             let most = most.saturating_add(READ_RESPONSE_LEN);
             return Err(NotMade(format!("the client takes a message of {most} bytes, the case needs {len}")));
         }
-        if wanted.saturating_add(WRITE_REQUEST_LEN) > room {
-            return Err(NotMade(format!("the script takes {room} bytes, less than the WRITE of {wanted}")));
+        let written = if self.facts.pads { most } else { wanted };
+        if written.saturating_add(WRITE_REQUEST_LEN) > room {
+            return Err(NotMade(format!("the script takes {room} bytes, less than the WRITE of {written}")));
         }
         let content = pattern(seed, wanted);
         if self.contents.len() == CONTENTS_MAX {
@@ -295,15 +302,46 @@ impl Serving {
         Ok(Question { bytes, awaits: Awaits::Write(content) })
     }
 
+    /// Whether the client has written this content.
+    fn is_copy(&self, content: &[u8], written: &[u8]) -> bool {
+        match written.strip_prefix(content) {
+            Some(rest) => rest.is_empty() || (self.facts.pads && rest.iter().all(|byte| *byte == 0)),
+            None => false,
+        }
+    }
+
     /// How a message of the client stands to content it was given. A client that copies several files at a time writes that of
     /// others, too.
     pub(super) fn judge(&self, content: &[u8], message: &[u8]) -> Match {
         match first_write(message) {
-            Ok(Some(written)) if written == content => Match::Answer,
-            Ok(Some(written)) if self.contents.iter().any(|other| other == written) => Match::Other,
+            Ok(Some(written)) if self.is_copy(content, written) => Match::Answer,
+            Ok(Some(written)) if self.contents.iter().any(|other| self.is_copy(other, written)) => {
+                Match::Other
+            }
             Ok(Some(written)) => Match::Wrong(different(content, written)),
             Ok(None) => Match::Other,
             Err(error) => Match::Wrong(format!("an SMB2 request should come, not one of which {error}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_behind_the_content_are_a_copy_of_a_client_that_pads_and_of_no_other() {
+        let serving = |pads| Serving::new(ClientFacts { pads, ..ClientFacts::default() });
+        for (written, exact, padded) in [
+            (&b"content"[..], true, true),
+            (b"content\0\0", false, true),
+            (b"content\0x", false, false),
+            (b"conten", false, false),
+            (b"conten\0", false, false),
+            (b"", false, false),
+        ] {
+            assert_eq!(serving(false).is_copy(b"content", written), exact, "{written:?}");
+            assert_eq!(serving(true).is_copy(b"content", written), padded, "{written:?}");
         }
     }
 }

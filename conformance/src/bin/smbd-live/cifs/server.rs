@@ -8,9 +8,10 @@ use smbd_core::error::CloseReason;
 use smbd_core::{Config, Params, wire};
 use smbd_smb2::wire::{Command, Dialect, Header, NegotiateRequest, NtStatus};
 use smbd_verbs::blocking::Connection;
-use smbd_verbs::{ListenOptions, Listener, PORT_IWARP, Ports};
+use smbd_verbs::{LinkType, ListenOptions, Listener, PORT_IWARP, PORT_ROCE, Ports};
 
 use crate::case::Failure;
+use crate::device::link_type;
 use crate::expect::same;
 use crate::linux::Linux;
 use crate::patience::PATIENCE;
@@ -23,13 +24,15 @@ pub(crate) struct Session {
     setup: Bytes,
 }
 
-/// Listens where cifs of Linux 6.12 tries first, whatever the kind of link: that it found nobody there would be an error in its log. That of
-/// 7.3 looks at 5445 only for a device of iWARP, as 2.1 has it.
+/// The port at which cifs looks first. That nobody is there would be an error in the kernel's log.
+pub(crate) fn port(address: IpAddr) -> Result<u16, Failure> {
+    let is_iwarp = Linux::running()?.cifs().any_link_at_5445 || link_type(address)? == LinkType::Iwarp;
+    Ok(if is_iwarp { PORT_IWARP } else { PORT_ROCE })
+}
+
+/// Listens there.
 pub(crate) fn listen(address: IpAddr) -> Result<Listener, Failure> {
-    match Linux::running()? {
-        Linux::V6_12 => Ok(Listener::bind(SocketAddr::new(address, PORT_IWARP), ListenOptions::default())?),
-        Linux::V7_3 => listen_by_link_type(address),
-    }
+    Ok(Listener::bind(SocketAddr::new(address, port(address)?), ListenOptions::default())?)
 }
 
 /// Listens where the specification has SMB Direct for the kind of link (2.1).

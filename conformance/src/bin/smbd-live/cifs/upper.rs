@@ -8,12 +8,13 @@ use smbd_conformance::smb2::server::{Options, Served, Server};
 use smbd_conformance::suite::rig::verbs::{Listen, Remote, Trigger};
 use smbd_conformance::suite::{Data, Peer, Play, Stop};
 use smbd_smb2::wire::Command;
-use smbd_verbs::PORT_IWARP;
 
 use super::kernel::Parameter;
+use super::server::port;
 use crate::case::{Case, Context, Failure, Outcome, Target};
 use crate::expect::holds;
 use crate::kernel_log::Log;
+use crate::linux::Linux;
 use crate::patience::PATIENCE;
 use crate::script::{broken, next_smb2, script};
 use crate::smb2::its_own_header;
@@ -34,13 +35,16 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "cifs::upper::no_credits_requested",
         target: Target::Cifs,
-        about: "CreditsRequested 0 in data changes nothing: SESSION_SETUP follows",
+        about: "CreditsRequested 0 in data: 6.12 goes on to SESSION_SETUP, 7.3 ends the connection",
         run: none_requested,
     },
 ];
 
 /// How often the kernel's log is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Classes of what is logged: messages that come, and what is read of them. 7.3 logs ten lines within 5 s, and no more.
+const MESSAGES: u32 = 0x2 | 0x4;
 
 /// What the kernel logs of a message that it gives to SMB2.
 const READ: &str = "returning rfc1002 length";
@@ -57,7 +61,8 @@ fn play_it(
         context.address
     );
     let trigger = Trigger { begin: Some(mount), end: None };
-    let mut target = Listen::at(SocketAddr::new(context.address, PORT_IWARP), trigger, Remote::default());
+    let at = SocketAddr::new(context.address, port(context.address)?);
+    let mut target = Listen::at(at, trigger, Remote::default());
     script(&mut target, UnderTest::Initiator, name, steps)
 }
 
@@ -94,11 +99,11 @@ fn inside_the_header(context: &Context) -> Outcome {
         }
         Ok(())
     }
-    let _talkative = Parameter::logging(u32::MAX)?;
+    let _talkative = Parameter::logging(MESSAGES)?;
     let log = Log::from_here()?;
     play_it(context, "fragments::data_inside_the_header_end_the_connection", say)?;
     // StructureSize of SMB2 is in the place of Flags.
-    let came = log.lines("data flags 64 data_offset 0 data_length")?;
+    let came = log.lines(Linux::running()?.cifs().takes_header)?;
     let read = log.lines(READ)?;
     holds(came.len() == 1 && !read.is_empty(), || format!("not taken: {came:?}; not read: {read:?}"))?;
     Ok(format!("deviation from 2.2.3: {}; {}", came.join(""), read.join("")))
@@ -117,14 +122,29 @@ fn not_continuing(context: &Context) -> Outcome {
     Ok("deviation from 3.1.5.8: a last fragment that leaves 5000 bytes is taken for the last".into())
 }
 
-/// CR-12: `recv_done` stores CreditsRequested without a look at it.
+/// CR-12: `recv_done` of 6.12 stores CreditsRequested without a look at it. 7.3 ends the connection, as 3.1.5.8 has it.
 fn none_requested(context: &Context) -> Outcome {
-    fn say(play: &mut Play) -> Result<(), Stop> {
+    fn say(play: &mut Play) -> Result<Peer<'_>, Stop> {
         let (mut peer, answer) = asked(play)?;
         peer.send(&Data::empty().requesting(0))?;
-        peer.send(&Data::of(&answer).requesting(0))?;
-        goes_on(&mut peer)
+        // Where the first has ended the connection there is nobody for this one.
+        let _ = peer.send(&Data::of(&answer).requesting(0));
+        Ok(peer)
     }
-    play_it(context, "credits::a_message_without_a_credit_ends_the_connection", say)?;
-    Ok("deviation from 3.1.5.8: two messages with CreditsRequested 0 are taken".into())
+    fn taken(play: &mut Play) -> Result<(), Stop> {
+        goes_on(&mut say(play)?)
+    }
+    fn refused(play: &mut Play) -> Result<(), Stop> {
+        let mut peer = say(play)?;
+        let from = peer.play().now();
+        let is_down = peer.down_within(from, PATIENCE);
+        peer.require("", is_down, || "the connection should end".into())
+    }
+    let case = "credits::a_message_without_a_credit_ends_the_connection";
+    if Linux::running()?.cifs().takes_no_credits_requested {
+        play_it(context, case, taken)?;
+        return Ok("deviation from 3.1.5.8: two messages with CreditsRequested 0 are taken".into());
+    }
+    play_it(context, case, refused)?;
+    Ok("a message with CreditsRequested 0 ends the connection".into())
 }

@@ -10,6 +10,7 @@ use smbd_smb2::wire::{Command, NtStatus};
 
 use super::port;
 use crate::case::{Case, Context, Failure, Outcome, Target};
+use crate::linux::Linux;
 use crate::patience::PATIENCE;
 use crate::script::{broken, next_smb2, script};
 use crate::smb2::{its_own_header, negotiate};
@@ -34,7 +35,7 @@ fn play_it(
     name: &'static str,
     steps: fn(&mut Play) -> Result<(), Stop>,
 ) -> Result<(), Failure> {
-    let usual = Profile::named("linux-6.12")?.acceptor.script;
+    let usual = Profile::named(Linux::running()?.profile())?.acceptor.script;
     let at = SocketAddr::new(context.address, port());
     let mut target = Connect::to(at, Remote { usual: Some(usual), ..Remote::default() });
     script(&mut target, UnderTest::Acceptor, name, steps)

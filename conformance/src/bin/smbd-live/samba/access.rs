@@ -11,7 +11,7 @@ use super::lab;
 use super::service::{Service, UNCACHED, behind};
 use super::sizes::equal;
 use crate::case::{Case, Context, Failure, Outcome, Skipped, Target};
-use crate::cifs::Mount;
+use crate::cifs::{self, Mount};
 use crate::expect::holds;
 use crate::patience::PATIENCE;
 
@@ -47,7 +47,7 @@ impl Drop for Route {
 fn other_subnet(context: &Context) -> Outcome {
     const OTHER: &str = "10.8.0.7";
     let address = context.address;
-    let listen = format!("{address}:5445");
+    let listen = format!("{address}:{}", cifs::port(address)?);
     let service = Service::begin_with(context, "other-subnet", &[], &["--listen", &listen])?;
     lab::shell(&format!(
         r#"ip address add {OTHER}/24 dev "$NETDEV" &&
@@ -128,9 +128,10 @@ impl Drop for Second {
 fn two_backends(context: &Context) -> Outcome {
     const OTHER: &str = "10.9.0.78";
     let (first, config) = (context.address, "/run/gateway.toml");
+    let port = cifs::port(first)?;
     let text = format!(
         "[[backend]]\nname = \"second\"\nserver = [\"127.0.0.1:1445\"]\n\
-         [[listener]]\naddress = \"{first}:5445\"\n[[listener]]\naddress = \"{OTHER}:5445\"\nbackend = \"second\"\n"
+         [[listener]]\naddress = \"{first}:{port}\"\n[[listener]]\naddress = \"{OTHER}:{port}\"\nbackend = \"second\"\n"
     );
     fs::write(config, text)?;
     lab::shell(&format!(r#"ip address add {OTHER}/24 dev "$NETDEV""#))?;

@@ -10,6 +10,7 @@ use smbd_verbs::Clock;
 use super::lab;
 use super::service::{Service, await_that};
 use super::sizes::equal;
+use super::traffic::again;
 use super::writer::{OPTIONS, Writer};
 use crate::case::{Case, Context, Failure, Outcome, Skipped, Target};
 use crate::expect::{holds, same};
@@ -108,7 +109,7 @@ fn client_lost(context: &Context) -> Outcome {
         await_that("the end of the server's connection", || Ok(count()?.trim() == "0"))?;
         times.push(clock.now().saturating_since(Instant::ORIGIN));
         service.ended(mark)?;
-        equal("what is read after it", &fs::read(mounted.file("file"))?, &contents)?;
+        equal("what is read after it", &again(|| fs::read(mounted.file("file")))?, &contents)?;
     }
     mounted.unmount()?;
     Ok(format!("{FAULTS} times; {}", in_a_second(&times)?))

@@ -128,7 +128,11 @@ fn lease_breaks(context: &Context) -> Outcome {
         equal("what the first reads", &fs::read(mounted.file(&name))?, &pattern(!round, 100_000))?;
     }
     other.unmount()?;
-    same("connections that have ended", service.gateway().count(mark, &["client ended "]), cuts)?;
+    // Samba hands a new connection to the process of its client, which now and then cannot take it (`getpeername() failed` in its log):
+    // that one ends without a session, and the client makes another.
+    let ended = |what: &[&str]| service.gateway().count(mark, what);
+    let with_session = ended(&["client ended "]) - ended(&["client ended ", "session=none"]);
+    same("connections that have ended", with_session, cuts)?;
     mounted.unmount()?;
     Ok(format!("{} writes of one were read by the other, {cuts} connections cut meanwhile", 2 * ROUNDS))
 }

@@ -20,6 +20,7 @@ use self::malformed::{Fault, Malformed};
 use self::session::{Came, Session};
 use super::service::{Service, UNCACHED, await_that};
 use crate::case::{Case, Context, Failure, Outcome, Target};
+use crate::cifs;
 use crate::expect::{holds, same};
 
 const fn case(name: &'static str, about: &'static str, run: fn(&Context) -> Outcome) -> Case {
@@ -75,7 +76,8 @@ impl Siege {
     fn begin(context: &Context, name: &'static str) -> Result<Self, Failure> {
         fs::create_dir_all(FOLDER)?;
         fs::set_permissions(FOLDER, fs::Permissions::from_mode(0o777))?;
-        let (config, at) = ("/run/gateway.toml", SocketAddr::new(context.address, 5445));
+        let (config, at) =
+            ("/run/gateway.toml", SocketAddr::new(context.address, cifs::port(context.address)?));
         fs::write(config, LIMITS)?;
         let listen = at.to_string();
         let mut options = vec!["--config", config];
