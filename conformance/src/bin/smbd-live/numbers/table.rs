@@ -121,8 +121,7 @@ mod tests {
     use crate::numbers::report::{Cell, Report, Verb, Way};
 
     fn report() -> Report {
-        let ways =
-            [Way::GatewaySamba, Way::Samba, Way::GatewayMemory, Way::Memory, Way::Rdma];
+        let ways = [Way::GatewaySamba, Way::Samba, Way::GatewayMemory, Way::Memory, Way::Rdma];
         let cell = |verb, size, at_once| Cell {
             verb,
             size,
