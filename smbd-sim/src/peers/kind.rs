@@ -1,7 +1,7 @@
 //! The modelled peers.
 
 use super::line::ModelParams;
-use super::linux::{LinuxClient, LinuxServer};
+use super::linux::{LinuxClient, LinuxEngine, LinuxServer};
 use super::model::Rules;
 use super::text::{Edition, Text};
 use super::windows::Windows;
@@ -34,6 +34,10 @@ named! {
         Text2018Initiator = "text-2018-initiator",
         /// The text of 2018 literally.
         Text2018Acceptor = "text-2018-acceptor",
+        /// cifs of Linux 7.3.
+        Linux7Client = "linux-7.3-client",
+        /// ksmbd of Linux 7.3.
+        Linux7Server = "linux-7.3-server",
     }
 }
 
@@ -43,12 +47,14 @@ impl Kind {
     pub const fn side(self) -> Side {
         match self {
             Self::LinuxClient
+            | Self::Linux7Client
             | Self::WindowsInitiator
             | Self::Text2021InitiatorRepaired
             | Self::Text2018InitiatorRepaired
             | Self::Text2021Initiator
             | Self::Text2018Initiator => Side::Initiator,
             Self::LinuxServer
+            | Self::Linux7Server
             | Self::WindowsAcceptor
             | Self::Text2021Acceptor
             | Self::Text2018AcceptorRepaired
@@ -62,11 +68,18 @@ impl Kind {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Whether it comes to a stand by its own rules (CR-1, CR-2), so that a run may end with
+    /// Whether it comes to a stand by its own rules (CR-1, CR-2, row 53 of docs/known-bugs.md), so that a run may end with
     /// [`CreditStall`](smbd_core::error::CloseReason::CreditStall).
     #[must_use]
     pub const fn may_stall(self) -> bool {
-        matches!(self, Self::Text2021Initiator | Self::Text2018Initiator | Self::Text2018Acceptor)
+        matches!(
+            self,
+            Self::Text2021Initiator
+                | Self::Text2018Initiator
+                | Self::Text2018Acceptor
+                | Self::Linux7Client
+                | Self::Linux7Server
+        )
     }
 
     /// Whether an initiator of this kind grants its first credits with its first message, and not before.
@@ -75,19 +88,23 @@ impl Kind {
         !matches!(self, Self::LinuxClient)
     }
 
+    const fn is_linux(self) -> bool {
+        matches!(self, Self::LinuxClient | Self::LinuxServer | Self::Linux7Client | Self::Linux7Server)
+    }
+
     /// Whether receives are held until a message is complete and read.
     #[must_use]
     pub const fn holds_receives(self) -> bool {
-        matches!(self, Self::LinuxClient | Self::LinuxServer)
+        self.is_linux()
     }
 
     /// How the conversation with it begins, on a side. Linux has nothing but SMB2 to say.
     #[must_use]
     pub const fn opening(self, side: Side) -> Opening {
-        match (self, side) {
-            (Self::LinuxClient | Self::LinuxServer, Side::Initiator) => Opening::Asks,
-            (Self::LinuxClient | Self::LinuxServer, Side::Acceptor) => Opening::Answers,
-            _ => Opening::AtOnce,
+        match side {
+            _ if !self.is_linux() => Opening::AtOnce,
+            Side::Initiator => Opening::Asks,
+            Side::Acceptor => Opening::Answers,
         }
     }
 
@@ -97,6 +114,7 @@ impl Kind {
         match self {
             Self::LinuxClient => Box::new(LinuxClient::new()),
             Self::LinuxServer => Box::new(LinuxServer::new(params)),
+            Self::Linux7Client | Self::Linux7Server => Box::new(LinuxEngine::new(params)),
             Self::WindowsInitiator | Self::WindowsAcceptor => Box::new(Windows::new(params)),
             Self::Text2021Acceptor | Self::Text2021Initiator => text(Edition::V2021, false),
             Self::Text2021InitiatorRepaired => text(Edition::V2021, true),

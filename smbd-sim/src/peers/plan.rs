@@ -84,7 +84,7 @@ impl Plan {
             hold: rng.time(Duration::from_millis(20)),
         };
         let mut script = Side::BOTH.map(|side| script(side, kind, &config, &model, rng));
-        if kind == Kind::LinuxClient
+        if matches!(kind, Kind::LinuxClient | Kind::Linux7Client)
             && let Some(first) = script[Side::Initiator.index()].first_mut()
         {
             first.pause += LINUX_REGISTERS;
@@ -221,7 +221,13 @@ fn any_model(rng: &mut Rng) -> ModelParams {
 fn suit(kind: Kind, model: &mut ModelParams, ours: &mut Params, rng: &mut Rng) {
     match kind {
         Kind::LinuxClient => linux_client(model, ours, rng),
-        Kind::LinuxServer => linux_server(model, ours, rng),
+        Kind::LinuxServer | Kind::Linux7Server => linux_server(model, ours, rng),
+        Kind::Linux7Client => {
+            let keepalive = ours.keepalive;
+            linux_client(model, ours, rng);
+            // Its answers to probes are those of the text.
+            ours.keepalive = keepalive;
+        }
         Kind::WindowsInitiator | Kind::WindowsAcceptor => windows(model, rng),
         _ => {}
     }

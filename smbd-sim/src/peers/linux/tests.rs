@@ -1,4 +1,4 @@
-//! The known behaviour of Linux 6.12, one message at a time.
+//! The known behaviour of Linux, one message at a time.
 
 use std::time::Duration;
 
@@ -119,4 +119,89 @@ fn the_server_answers_at_once_without_asking_and_may_grant_nothing() {
     assert_eq!(granted(&answers), [0]);
     assert!(!answers[0].asks);
     assert_eq!(model.idle_deadline(), None, "and it never asks");
+}
+
+fn engine(side: Side, receive_credit_max: u16, credits: u16, says: &[ScriptedMessage]) -> (Model, u16) {
+    let params = ModelParams { receive_credit_max, ..params() };
+    let rules = Box::new(LinuxEngine::new(&params));
+    met(side, params, rules, credits, says)
+}
+
+#[test]
+fn the_server_of_7_3_grants_what_it_was_asked_for() {
+    assert_eq!(engine(Side::Acceptor, 32, 0, &[]).1, 4);
+    assert_eq!(engine(Side::Acceptor, 3, 0, &[]).1, 3, "as far as it has receives");
+}
+
+#[test]
+fn the_client_of_7_3_grants_with_its_first_message_what_it_was_asked_for() {
+    let (mut model, _) = engine(Side::Initiator, 8, 9, &[]);
+    now(&mut model);
+    assert_eq!(heard(&mut model).len(), 0);
+    let (mut model, _) = engine(Side::Initiator, 8, 9, &[SMALL]);
+    now(&mut model);
+    assert_eq!(granted(&heard(&mut model)), [4]);
+}
+
+#[test]
+fn a_peer_of_7_3_whose_messages_are_read_one_by_one_is_told_of_new_credits_by_any_other_message_only_row_53()
+{
+    let (mut model, _) = engine(Side::Acceptor, 32, 0, &[]);
+    for slot in 0..3 {
+        model.on_received(Instant::ORIGIN, slot, &data(1, false));
+        now(&mut model);
+    }
+    assert_eq!(heard(&mut model).len(), 0, "it has three receives for the peer, which has one credit");
+    model.on_received(Instant::ORIGIN, 3, &data(0, true));
+    now(&mut model);
+    let answers = heard(&mut model);
+    assert_eq!(granted(&answers), [4]);
+    assert!(!answers[0].asks);
+}
+
+#[test]
+fn nothing_of_7_3_comes_between_the_fragments_of_a_message() {
+    let long = ScriptedMessage { len: 3000, ..SMALL };
+    let (mut model, _) = engine(Side::Initiator, 8, 2, &[long]);
+    now(&mut model);
+    assert_eq!(heard(&mut model).len(), 2);
+    model.on_received(Instant::ORIGIN, 0, &data(1, true));
+    now(&mut model);
+    let said = heard(&mut model);
+    assert!(said.len() == 1 && said[0].len > 0, "{said:?}");
+    model.on_received(Instant::ORIGIN, 1, &data(2, false));
+    now(&mut model);
+    let is_empty: Vec<_> = heard(&mut model).iter().map(|message| message.len == 0).collect();
+    assert_eq!(is_empty, [false, true]);
+}
+
+#[test]
+fn the_last_credit_of_7_3_waits_for_something_to_grant_if_the_peer_has_none() {
+    let (mut model, first) = engine(Side::Acceptor, 4, 0, &[SMALL]);
+    assert_eq!(first, 4);
+    for slot in 0..4 {
+        // All receives are held, since the message is not complete.
+        model.on_received(Instant::ORIGIN, slot, &fragment(u16::from(slot == 3), 100));
+        now(&mut model);
+    }
+    assert_eq!(heard(&mut model).len(), 0, "{}", model.left());
+}
+
+#[test]
+fn a_peer_of_7_3_asks_after_two_minutes_without_a_message_and_ends_without_an_answer() {
+    for answers in [true, false] {
+        let (mut model, _) = engine(Side::Initiator, 8, 9, &[]);
+        let asks = Instant::ORIGIN.saturating_add(params().keepalive_interval);
+        assert_eq!(model.idle_deadline(), Some(asks));
+        // The timer, and then the work that sends.
+        model.on_time(asks);
+        model.on_time(asks);
+        let said = heard(&mut model);
+        assert!(said.len() == 1 && said[0].asks, "{said:?}");
+        if answers {
+            model.on_received(asks, 0, &data(0, false));
+        }
+        model.on_time(asks.saturating_add(Duration::from_secs(5)));
+        assert_eq!(matches!(model.phase(), Phase::Over(_)), !answers);
+    }
 }
