@@ -12,6 +12,8 @@ says() { grep -aq -- "$1" "$2"; }
 starts() {
   local log=$OUT/$1.log text=$2
   shift 2
+  # What one of this name said before counts no more.
+  : >"$log"
   "$@" >"$log" 2>&1 &
   PID=$!
   await "$patience" says "$text" "$log"
