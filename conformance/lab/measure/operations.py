@@ -132,7 +132,8 @@ class Strace:
                 self.calls[begun.pop((process, resumed[1]), (resumed[1], ""))] += 1
                 continue
             call = re.match(r"(\w+)\((.*)", text)
-            if not call:
+            # A native guest has no vDSO: reading the clock is a call there, and on no other machine.
+            if not call or call[1] == "clock_gettime":
                 continue
             named = call[1], what(call[2])
             if text.endswith("<unfinished ...>"):
