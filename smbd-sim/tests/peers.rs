@@ -25,10 +25,11 @@ fn with_every_peer_that_can_go_on_all_is_delivered_and_quiet_but_for_the_excepti
 }
 
 #[test]
-fn literal_peers_stall_often_and_not_always() {
+fn literal_peers_stall_often_and_those_of_linux_7_3_now_and_then() {
     for kind in Kind::ALL.iter().filter(|kind| kind.may_stall()) {
         let row = row(*kind);
-        assert!(row.stalled * 4 > SEEDS, "{}: {} of {SEEDS} stalled", kind.name(), row.stalled);
+        let one_in = if matches!(kind, Kind::Linux7Client | Kind::Linux7Server) { 20 } else { 4 };
+        assert!(row.stalled * one_in > SEEDS, "{}: {} of {SEEDS} stalled", kind.name(), row.stalled);
         assert!(row.delivered * 10 > SEEDS, "{}: {} of {SEEDS} delivered", kind.name(), row.delivered);
     }
 }

@@ -128,12 +128,12 @@ class Strace:
             process, _, text = line.rstrip("\n").partition(" ")
             text = text.strip()
             resumed = re.match(r"<\.\.\. (\w+) resumed>", text)
-            if resumed:
-                self.calls[begun.pop((process, resumed[1]), (resumed[1], ""))] += 1
-                continue
-            call = re.match(r"(\w+)\((.*)", text)
+            call = resumed or re.match(r"(\w+)\((.*)", text)
             # A native guest has no vDSO: reading the clock is a call there, and on no other machine.
             if not call or call[1] == "clock_gettime":
+                continue
+            if resumed:
+                self.calls[begun.pop((process, resumed[1]), (resumed[1], ""))] += 1
                 continue
             named = call[1], what(call[2])
             if text.endswith("<unfinished ...>"):
