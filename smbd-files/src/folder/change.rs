@@ -14,7 +14,6 @@ use super::removal::{mark, was_moved};
 use super::reserve::Claimed;
 use super::table::Table;
 use super::{Act, Folder, FolderFile, status};
-use crate::brief::may_wait;
 
 pub(super) fn change(folder: &Folder, file: &FolderFile, change: &Change) -> FileResult<()> {
     if folder.options.read_only {
@@ -32,7 +31,10 @@ pub(super) fn change(folder: &Folder, file: &FolderFile, change: &Change) -> Fil
         }
         Change::Delete(true) => mark(folder, file),
         Change::Delete(false) => {
-            folder.table.lock().node_mut(file.key)?.pending = None;
+            let mut table = folder.table.lock();
+            // A file whose last open is closed is being deleted.
+            table.opened(file.key, file.open)?;
+            table.node_mut(file.key)?.pending = None;
             Ok(())
         }
         Change::Rename { path, replace } => rename(folder, file, path, *replace),
@@ -182,7 +184,6 @@ fn may_come(
 }
 
 fn move_to(from: &Place, to: &Place, replace: bool) -> FileResult<()> {
-    may_wait();
     let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
     match renameat_with(&from.parent, from.name.as_os_str(), &to.parent, to.name.as_os_str(), flags) {
         Ok(()) => Ok(()),

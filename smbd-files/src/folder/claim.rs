@@ -31,7 +31,8 @@ impl Claim {
     /// Whether others who come to this name, or to a path beneath what moves, have to wait.
     pub(super) fn concerns(&self, place: Option<&Place>, path: &str) -> bool {
         let moves_above = self.moves.as_ref().is_some_and(|(_, from)| is_beneath(path, from));
-        moves_above || place.is_some_and(|place| self.name == place.key())
+        moves_above
+            || place.is_some_and(|place| self.name.parent == place.parent_key && self.name == place.key())
     }
 
     pub(super) fn moves(&self, key: Key) -> bool {

@@ -61,7 +61,7 @@ use self::capitals::Capitals;
 use self::data::Data;
 pub use self::lookup::{LookedUp, Lookup};
 use self::table::Table;
-use crate::brief::Brief;
+use crate::brief::{Brief, may_wait};
 
 /// How a folder is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -179,12 +179,16 @@ impl Folder {
         Ok(Data::new(file, Times { access: None, ..held }))
     }
 
-    /// The host is about to change something.
+    /// The host is about to change something: no lock is held.
     fn acts(&self, _what: Act) {
+        may_wait();
         #[cfg(test)]
         self.slow.waits(_what);
     }
 }
+
+/// How often something else may have come to a name, or into a directory, between two looks at it.
+const TRIES: usize = 16;
 
 /// What the host changes for a client: it may take long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,14 +15,12 @@ use super::lookup::LookedUp;
 use super::removal::mark;
 use super::reserve::{Claimed, Reserved, release};
 use super::table::{Opened, Table};
-use super::{Act, Folder, FolderFile, status};
+use super::{Act, Folder, FolderFile, TRIES, status};
 use crate::brief::may_wait;
 
 /// What reads and what writes.
 const READS: u32 = AccessMask::READ_DATA.0 | AccessMask::EXECUTE.0;
 const WRITES: u32 = AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0;
-/// How often something else may have come to a name between two looks at it.
-const TRIES: usize = 16;
 /// Modes of what is made, less what the process masks.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
@@ -171,7 +169,6 @@ fn replace(
     how: &OpenParameters,
 ) -> FileResult<CreateAction> {
     folder.acts(Act::Truncate);
-    may_wait();
     if makes_read_only(how)? {
         fchmod(fd, with_read_only(stat, true)).map_err(status::of)?;
     }
@@ -233,7 +230,6 @@ fn make(
     let read_only = makes_read_only(how)?;
     let claimed = Claimed::new(&folder.table, table, Claim { name, path: path.clone(), moves: None });
     folder.acts(Act::Open);
-    may_wait();
     let opened = if how.options.contains(CreateOptions::DIRECTORY_FILE) {
         mkdirat(&place.parent, place.name.as_os_str(), DIRECTORY_MODE)
             .and_then(|()| place.open(OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()))

@@ -14,13 +14,11 @@ use smbd_smb2::wire::NtStatus;
 use super::attributes::{Kind, is_read_only, kind};
 use super::beneath::{self, Key, Place};
 use super::claim::NameKey;
-use super::{Folder, FolderFile, status};
+use super::{Folder, FolderFile, TRIES, status};
 use crate::brief::may_wait;
 
 /// What a name begins with that a file has while it is deleted.
 const GOING: &str = ".smbd-deleted-";
-/// How often something may come into a directory between the look at it and the mark.
-const LOOKS: usize = 16;
 
 /// Whether a file or directory can be deleted.
 pub(super) fn may_delete(stat: &Statx, place: Option<&Place>, fd: &OwnedFd) -> FileResult<()> {
@@ -41,7 +39,7 @@ pub(super) fn may_delete(stat: &Statx, place: Option<&Place>, fd: &OwnedFd) -> F
 /// Marks a file to be deleted when the last open is closed. Nothing comes into a directory between the look at it and the mark.
 pub(super) fn mark(folder: &Folder, file: &FolderFile) -> FileResult<()> {
     let stat = beneath::stat(&file.fd)?;
-    for _ in 0..LOOKS {
+    for _ in 0..TRIES {
         let (place, made) = {
             let table = folder.table.lock();
             (table.opened(file.key, file.open)?.place.clone(), table.made_count())
@@ -71,7 +69,6 @@ pub(super) fn remove_when(place: &Place, key: Key, moment: impl FnOnce()) {
     let Some(found) = is_it(place) else { return };
     let flags = if kind(&found) == Kind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     let unlink = |place: &Place| unlinkat(&place.parent, place.name.as_os_str(), flags);
-    may_wait();
     moment();
     let Some(private) = private(place) else { return };
     match give(place, &private) {

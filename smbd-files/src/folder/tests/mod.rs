@@ -16,7 +16,7 @@ use smbd_smb2::wire::{
 };
 
 use super::{Act, Folder, FolderFile, Options};
-use crate::brief::{Brief, may_wait};
+use crate::brief::Brief;
 
 pub(super) const ALL: AccessMask = AccessMask(0x001F_01FF);
 
@@ -162,7 +162,6 @@ impl Slow {
     }
 
     pub(super) fn waits(&self, act: Act) {
-        may_wait();
         {
             let mut stop = self.0.lock();
             let Some(stop) = stop.as_mut().filter(|stop| stop.at == act && !stop.is_reached) else { return };

@@ -145,6 +145,8 @@ fn a_file_that_is_being_deleted_is_not_opened() {
     let file = rig.make("f").unwrap();
     rig.folder.change(&file, &DELETE, 0).unwrap();
     let closes = rig.stopped(Act::Delete, || closes(&rig, &file));
+    let keeps = rig.folder.change(&file, &Change::Delete(false), 0);
+    assert_eq!(keeps, Err(NtStatus::FILE_CLOSED), "nothing keeps it any more");
     for disposition in [CreateDisposition::OPEN, CreateDisposition::OPEN_IF, CreateDisposition::CREATE] {
         let opened = rig.open_as("f", How::of(disposition)).map(|_| ());
         assert_eq!(opened, Err(NtStatus::DELETE_PENDING));

@@ -5,16 +5,9 @@ use std::collections::VecDeque;
 use smbd_core::Instant;
 use smbd_core::wire::Flags;
 
-use super::work::Work;
+use super::work::{KeepAlive, Work};
 use crate::peers::line::{Arrived, Line, ModelParams, Segment};
 use crate::peers::model::Rules;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum KeepAlive {
-    None,
-    Pending,
-    Sent,
-}
 
 /// The credits and timers of cifs.
 #[derive(Debug)]

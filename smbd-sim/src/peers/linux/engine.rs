@@ -6,19 +6,12 @@ use std::time::Duration;
 use smbd_core::Instant;
 use smbd_core::wire::Flags;
 
-use super::work::Work;
+use super::work::{KeepAlive, Work};
 use crate::peers::line::{Arrived, Line, ModelParams, Segment};
 use crate::peers::model::Rules;
 
 /// How long it waits for the answer to a probe.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum KeepAlive {
-    None,
-    Pending,
-    Sent,
-}
 
 /// A message that a thread is about to send.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,14 @@ use std::time::Duration;
 
 use smbd_core::Instant;
 
+/// Where a question for an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeepAlive {
+    None,
+    Pending,
+    Sent,
+}
+
 /// One item of a work queue: queued at most once, and never run twice at a time.
 #[derive(Debug, Default)]
 pub(super) struct Work {
