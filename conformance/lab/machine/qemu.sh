@@ -3,9 +3,12 @@
 
 # Sets `start`, what starts the machine.
 machine_start() {
-  local kernel accelerator kernel_line
+  local kernel accelerator pace=() kernel_line
   need_qemu
   kernel=$(find_kernel) && accelerator=$(find_accelerator "$kernel") || exit
+  if $steady; then
+    accelerator=tcg,thread=single smp=1 pace=(-icount "shift=0,sleep=off")
+  fi
   [[ $out != *,* ]] || die "$out: the path of the folder must not contain a comma, QEMU takes it for an end" "$status_usage"
   kernel_line=(
     # Without the last one a kernel that gets too little of the processor as it boots takes its timer for broken, and panics.
@@ -14,7 +17,7 @@ machine_start() {
   )
   start=(
     qemu-system-x86_64
-    -accel "$accelerator" -cpu max -smp "$smp" -m "$mem" -M q35 -nodefaults -display none -no-reboot
+    -accel "$accelerator" ${pace[@]+"${pace[@]}"} -cpu max -smp "$smp" -m "$mem" -M q35 -nodefaults -display none -no-reboot
     -chardev "file,id=console,path=$files/console.log" -serial chardev:console
     -chardev stdio,id=output,signal=off -serial chardev:output
     -fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap
