@@ -37,12 +37,6 @@ samba() {
     SAMBA_PORT=4455 samba_start '[numbers]' "path = $NUMBERS" 'read only = no'
 }
 
-# ksmbd_over_rdma    before there is a device: it listens at each address, so no other server can be there
-ksmbd_over_rdma() {
-  NETDEV=lo RDMA_KIND=$KIND
-  ip link set lo up && ksmbd_start
-}
-
 # gateway NAME HOST SERVER [PROGRAM ...]    a gateway at HOST, which PROGRAM starts; PID is its process
 gateway() {
   address "$2" && starts "$1" 'INFO listening' "${@:4}" "$PROGRAMS/smbd-gateway" run --status-socket '' --listen "$2:$(ksmbd_port)" --server "$3"
