@@ -58,23 +58,21 @@
 //!
 //! # Building
 //!
-//! Needs libibverbs and librdmacm with headers, pkg-config, and libclang 15 or older for the bindings (Debian 12:
-//! `libibverbs-dev librdmacm-dev pkg-config libclang-14-dev`). With several libclangs, set `LIBCLANG_PATH`.
+//! The crate needs a 64-bit machine with libibverbs and librdmacm to link with (Debian: `libibverbs-dev librdmacm-dev`).
 //!
-//! With a newer libclang, or without one, the build script of `rdma-sys` fails with
+//! The feature `rdma-sys` takes the declarations of both libraries from the crate of that name, which makes them of the
+//! installed headers. It needs headers, pkg-config, and libclang 15 or older (Debian 12: `libclang-14-dev`). With several
+//! libclangs, set `LIBCLANG_PATH`. With a newer libclang, or without one, the build script of `rdma-sys` fails with
 //!
 //! ```text
 //! "ib_uverbs_flow_action_esp_encap_union_(anonymous_at_/usr/include/infiniband/ib_user_ioctl_verbs_h_191_2)" is not a valid Ident
 //! ```
 //!
-//! or `Unable to find libclang`. Build with `--no-default-features` then (in a manifest `default-features = false`).
-//! Without the feature `rdma-sys` the crate uses declarations of its own. It needs libibverbs, librdmacm and a 64-bit
-//! machine, but no libclang, headers or pkg-config. Nothing else differs. A dependency with default features switches
-//! the feature on again.
+//! or `Unable to find libclang`. Nothing else differs.
 //!
 //! # Features
 //!
-//! `rdma-sys` (default): the declarations of libibverbs and librdmacm are generated from the installed headers.
+//! `rdma-sys`: the declarations of libibverbs and librdmacm are generated from the installed headers.
 //! `tokio`: async calls. `tracing`: spans and events of connections. `faults`: methods that make a [`VerbsConnection`] fail, or
 //! treat its device as another, for tests of its users.
 //!
