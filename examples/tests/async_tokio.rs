@@ -13,7 +13,7 @@ use clap::Parser;
 use example::{CLOSE_TIMEOUT, Connection, Failure, establish};
 use smbd_core::Role;
 use smbd_core::error::{CloseReason, SendError};
-use smbd_core::runtime::Failure as Refused;
+use smbd_link::Failure as Refused;
 use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
 
 fn block_on(test: impl Future<Output = Result<(), Failure>>) {

@@ -82,7 +82,7 @@
 //! | I have | I use |
 //! |---|---|
 //! | RDMA devices under Linux, and want calls that wait, an event loop or tokio | the crate `smbd-verbs` |
-//! | another backend that can be waited for, and want the same | `runtime` (features `std` and `tokio`) |
+//! | another backend that can be waited for, and want the same | the crate `smbd-link` |
 //! | an RDMA device and a loop of my own | `smbd_verbs::VerbsConnection`, [`Endpoint`] and [`drive()`](backend::drive()) |
 //! | another transport, kernel or provider | a [`Backend`](backend::Backend) of my own, with [`WorkQueues`](backend::WorkQueues) and [`TransportReports`](backend::TransportReports), held against the [`kit`](backend) |
 //! | messages that I put together myself, or that the core must not own | [`Connection`] instead of [`Endpoint`]: events with fragments, sends by length |
@@ -103,9 +103,8 @@
 //! # Features
 //!
 //! `endpoint` (default): [`Endpoint`] and the dependency on `bytes`. `kit`: the backend test kit and its reference backend.
-//! `std`: the loops of `runtime`. `tokio`: async calls among them, and the dependency on tokio's channels. `search`: what a search
-//! over all states needs besides [`Connection::fingerprint`]. Without `std` the crate is `no_std` with `alloc`; it contains no
-//! unsafe code.
+//! `search`: what a search over all states needs besides [`Connection::fingerprint`]. The crate is `no_std` with `alloc`; it
+//! contains no unsafe code.
 //!
 //! # Laws
 //!
@@ -167,7 +166,7 @@
     )
 )]
 extern crate alloc;
-#[cfg(any(test, feature = "std"))]
+#[cfg(test)]
 extern crate std;
 
 pub mod backend;
@@ -178,8 +177,6 @@ pub mod endpoint;
 pub mod error;
 mod id;
 mod interface;
-#[cfg(feature = "std")]
-pub mod runtime;
 mod slice;
 mod stats;
 mod table;

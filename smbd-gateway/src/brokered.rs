@@ -10,7 +10,7 @@ use bytes::Bytes;
 use smbd_broker::client::{Event, OwnedConnection, SlotFile};
 use smbd_broker::socket::{PacketSocket, UnixPackets};
 use smbd_broker::wire::{Age, Area, Direction, Newcomer, Transfer};
-use smbd_core::runtime::tokio::Piece;
+use smbd_link::handles::Piece;
 use smbd_smb2::relay::BufferId;
 use smbd_verbs::Buffer;
 

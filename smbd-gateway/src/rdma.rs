@@ -5,8 +5,8 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use smbd_core::runtime::Failure;
-use smbd_core::runtime::tokio::{self as core_tokio, Connection, Piece, PollReady, Receiver, Sender};
+use smbd_link::Failure;
+use smbd_link::handles::{self, Connection, Piece, PollReady, Receiver, Sender};
 use smbd_smb2::relay::BufferId;
 use smbd_verbs::tokio::AsyncEnd;
 
@@ -15,7 +15,7 @@ use crate::pump::{Client, Memory, Operation, Order};
 /// Bytes of messages that may be queued and not sent. Beyond them the client gets nothing before all are sent.
 const UNSENT_MAX: usize = 1 << 20;
 
-type Running<B> = core_tokio::Operation<B>;
+type Running<B> = handles::Operation<B>;
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// A client over an RDMA device, or over another backend that async tasks can wait for.
@@ -46,7 +46,7 @@ where
     B::Buffer: Memory + Sync,
     <B as PollReady>::Error: Send + Sync,
 {
-    /// Wraps an established connection. One [in pieces](smbd_core::runtime::tokio::Options::in_pieces) needs memory for some
+    /// Wraps an established connection. One [in pieces](smbd_link::handles::Options::in_pieces) needs memory for some
     /// fragments of a message only.
     #[must_use]
     pub fn new(connection: Connection<B>) -> Self {

@@ -8,7 +8,7 @@
 //! # Features
 //!
 //! `cli` (default): the program `smbd-sim`, and with it clap and indicatif. `json`: `decode::json`, the content of a
-//! capture as JSON lines. `loops`: the loops of `smbd_core::runtime` over simulated devices.
+//! capture as JSON lines. `loops`: the loops of `smbd_link` over simulated devices.
 
 pub mod backend;
 mod breach;

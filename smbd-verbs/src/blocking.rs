@@ -1,21 +1,21 @@
-//! Blocking calls: [`smbd_core::runtime::blocking`] over a [`VerbsConnection`].
+//! Blocking calls: [`smbd_link::blocking`] over a [`VerbsConnection`].
 
 use std::net::SocketAddr;
 
-use smbd_core::runtime::{self, Accept, Connect};
 use smbd_core::{Config, Instant};
+use smbd_link::{self, Accept, Connect};
 
-pub use smbd_core::runtime::Registration;
-pub use smbd_core::runtime::blocking::{Blocking, Done, INBOX_MAX};
+pub use smbd_link::Registration;
+pub use smbd_link::blocking::{Blocking, Done, INBOX_MAX};
 
 use crate::{Clock, Error, Incoming, VerbsConnection};
 
 /// An established connection. `connect` takes a [`SocketAddr`], `accept` an [`Incoming`], and `establish` a
 /// [`VerbsConnection`].
-pub type Connection = runtime::blocking::Connection<VerbsConnection>;
+pub type Connection = smbd_link::blocking::Connection<VerbsConnection>;
 
 /// The error of a call on a connection.
-pub type Failure = runtime::Failure<Error>;
+pub type Failure = smbd_link::Failure<Error>;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {

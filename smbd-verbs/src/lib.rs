@@ -43,7 +43,7 @@
 //! | an event loop of my own | [`VerbsConnection`], driven with [`smbd_core::backend::drive()`] |
 //!
 //! ```text
-//! tokio, blocking, Engine   loops of smbd_core::runtime over the one file descriptor of a connection
+//! tokio, blocking, Engine   loops of smbd_link over the one file descriptor of a connection
 //! Listener                  connection requests, limits, refusals
 //! VerbsConnection           one side of one connection: a smbd_core::backend::Backend
 //! quirks, fit               deviations of providers, and configurations fitted to devices
@@ -121,4 +121,4 @@ pub use listener::{
     Incoming, ListenOptions, Listener, ListenerCounters, PORT_IWARP, PORT_ROCE, Ports, port_of,
 };
 pub use request::RejectReason;
-pub use smbd_core::runtime::Waitable;
+pub use smbd_link::Waitable;

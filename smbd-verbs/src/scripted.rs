@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use rustix::event::{EventfdFlags, eventfd};
 use smbd_core::backend::{Backend, BackendOp, ReceiveMemory};
 use smbd_core::error::DisconnectReason;
-use smbd_core::runtime::Waitable;
 use smbd_core::{Input, Instant, RecvId};
+use smbd_link::Waitable;
 
 use crate::{Clock, Error};
 

@@ -24,7 +24,7 @@ INSTRUCTIONS = ("gateway", "cp", "broker")
 # Where a source file or a library is says whose it is; the first that is found decides.
 LAYERS = [
     ("smbd-core: endpoint", r"/smbd-core/src/endpoint/"),
-    ("smbd-core: what drives it (`backend`, `runtime`)", r"/smbd-core/src/(backend|runtime)/"),
+    ("what drives it (`backend`, smbd-link)", r"/smbd-core/src/backend/|/smbd-link/src/"),
     ("smbd-core: connection", r"/smbd-core/src/"),
     ("smbd-verbs: reactor, engine", r"/smbd-verbs/src/(tokio|engine|wait|blocking|clock)"),
     ("smbd-verbs: `ffi`", r"/smbd-verbs/src/ffi/|/rdma-sys-"),
@@ -41,7 +41,7 @@ MEMORY, LIBC, REST = "libc: allocator, copies", "libc: calls of the system, cloc
 ORDER = [name for name, _ in LAYERS] + [MEMORY, LIBC, REST]
 # What a function of the standard library was made for, by a crate in its name.
 CRATES = {
-    "smbd_core::endpoint": 0, "smbd_core::backend": 1, "smbd_core::runtime": 1, "smbd_core": 2, "smbd_verbs::tokio": 3, "smbd_verbs::ffi": 4,
+    "smbd_core::endpoint": 0, "smbd_core::backend": 1, "smbd_link": 1, "smbd_core": 2, "smbd_verbs::tokio": 3, "smbd_verbs::ffi": 4,
     "smbd_verbs": 5, "smbd_smb2": 7, "smbd_gateway": 8, "smbd_daemon": 8, "smbd_files": 9, "smbd_cp": 9, "smbd_serve": 9, "smbd_broker": 10, "tokio": 11,
     "mio": 11, "bytes": 12,
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use smbd_core::backend::{Backend, BackendOp, Payload, ReceiveMemory, TransportReports};
 use smbd_core::error::{DisconnectReason, WorkError};
-use smbd_core::runtime::tokio::PollReady;
 use smbd_core::{Config, Head, Input, Instant, Limits, RecvId, WrId};
+use smbd_link::handles::PollReady;
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use tokio::time::{Instant as TokioInstant, Sleep, sleep_until};
 

@@ -1,4 +1,4 @@
-//! SMB Direct as async functions, with `smbd_core::runtime::tokio` over a backend of one's own: a byte stream, which stands for a
+//! SMB Direct as async functions, with `smbd_link::handles` over a backend of one's own: a byte stream, which stands for a
 //! transport that keeps the borders of messages.
 //!
 //! - `backend.rs`: a stream as a backend that a task can wait for;
@@ -17,8 +17,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::Parser;
 use smbd_core::error::CloseReason;
-use smbd_core::runtime::{self, tokio::Options as Waiting, tokio::open};
 use smbd_core::{Config, Params, Role};
+use smbd_link::handles::{self, Options as Waiting, open};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -26,7 +26,7 @@ use backend::StreamEnd;
 
 /// Anything that goes wrong, where nobody has to tell one from the other.
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
-pub(crate) type Connection<S> = runtime::tokio::Connection<StreamEnd<S>>;
+pub(crate) type Connection<S> = handles::Connection<StreamEnd<S>>;
 
 /// How long a close waits for messages that are not sent yet.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);

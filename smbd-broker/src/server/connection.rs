@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use smbd_core::runtime::tokio::{Connection, PollReady, Receiver, Sender};
+use smbd_link::handles::{Connection, PollReady, Receiver, Sender};
 
 use super::hub::{Hub, Order};
 use super::lines::{Lines, Read};

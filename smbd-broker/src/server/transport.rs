@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use smbd_core::runtime::Failure;
-use smbd_core::runtime::tokio::{Operation, PollReady, Sender};
+use smbd_link::Failure;
+use smbd_link::handles::{Operation, PollReady, Sender};
 
 use super::hub::{Transfer, TransportOrder};
 use super::system::Boxed;

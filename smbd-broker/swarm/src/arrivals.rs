@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use smbd_core::Config;
-use smbd_core::runtime::tokio::Options;
+use smbd_link::handles::Options;
 use smbd_sim::loops::{Block, Stage};
 use smbd_sim::{Rng, Side};
 

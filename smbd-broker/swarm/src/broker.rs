@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use smbd_broker::broker::Broker;
 use smbd_broker::server::{Hub, serve};
-use smbd_core::runtime::tokio::{Options, open_with};
+use smbd_link::handles::{Options, open_with};
 use smbd_sim::Side;
 use smbd_sim::fault::Disruption;
 use smbd_sim::loops::Stage;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use smbd_core::backend::OutOfMemory;
 use smbd_core::error::{CloseReason, DisconnectReason};
-use smbd_core::runtime::tokio::Operation;
+use smbd_link::handles::Operation;
 use smbd_smb2::server::{OperationId, Transport};
 use smbd_verbs::Buffer;
 use smbd_verbs::tokio::{AsyncEnd, Connection, Failure, Receiver, Sender};

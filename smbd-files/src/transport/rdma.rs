@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smbd_core::error::{CommandError, RegisterError, SendError};
-use smbd_core::runtime::tokio::{Options, PollReady};
-use smbd_core::runtime::{Failure, Messages};
 use smbd_core::{Access, Close, Endpoint, Negotiated, RegId};
+use smbd_link::handles::{Options, PollReady};
+use smbd_link::{Failure, Messages};
 use smbd_smb2::client::{self, RegistrationId};
 
 use super::{Lost, Memory, Part, Received, Registered, Transport};

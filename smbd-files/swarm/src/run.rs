@@ -7,11 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use smbd_core::runtime::Messages;
-use smbd_core::runtime::tokio::{Connecting, Connection, Options, open_with};
 use smbd_core::{Instant, Negotiated};
 use smbd_files::drive::{Clock, Driver};
 use smbd_files::transport::{Rdma, Rest, Tcp, Transport};
+use smbd_link::Messages;
+use smbd_link::handles::{Connecting, Connection, Options, open_with};
 use smbd_sim::device::Placed;
 use smbd_sim::loops::{LoopEnd, Stage, Timer};
 use smbd_sim::oracle::{Failure, Law};

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use smbd_core::runtime::tokio::{Connection, Operation, Receiver, Sender};
 use smbd_files::transport::{self, Lost, Tcp, Transport as _};
+use smbd_link::handles::{Connection, Operation, Receiver, Sender};
 use smbd_sim::Side;
 use smbd_sim::loops::LoopEnd;
 use smbd_smb2::server::OperationId;

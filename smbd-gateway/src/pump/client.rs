@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use smbd_core::backend::{OutOfMemory, OutOfRange};
-use smbd_core::runtime::tokio::Piece;
+use smbd_link::handles::Piece;
 use smbd_smb2::relay::BufferId;
 use smbd_smb2::wire::{BufferDescriptorV1, Token};
 

@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Buf;
-use smbd_core::runtime::tokio::Piece;
+use smbd_link::handles::Piece;
 use smbd_smb2::relay::{Arrived, ClientBytes, Config, Event, Placement, Reason, Relay, Side, Statistics};
 use smbd_smb2::wire::Dialect;
 

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use smbd_core::runtime::Messages;
-use smbd_core::runtime::tokio::{Connecting, Connection, Options, open_with};
 use smbd_gateway::{Client, Copied, Ending, Pump, Rdma, Server};
+use smbd_link::Messages;
+use smbd_link::handles::{Connecting, Connection, Options, open_with};
 use smbd_sim::Side;
 use smbd_sim::loops::{LoopEnd, Stage};
 use smbd_smb2::relay::{self, Statistics};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use smbd_core::runtime::tokio::Options as Waiting;
 use smbd_core::{Config, Params};
+use smbd_link::handles::Options as Waiting;
 use smbd_sim::Side;
 use smbd_sim::nic::Personality;
 use smbd_sim::swarm::{self, Arranged, FaultKind, FaultLevel};

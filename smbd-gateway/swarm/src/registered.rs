@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use smbd_core::runtime::Messages;
 use smbd_core::{Access, BufferDescriptorV1, Instant, RegId};
 use smbd_gateway::Memory as _;
+use smbd_link::Messages;
 use smbd_sim::Side;
 
 use crate::memory::Memory;

@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 
 use smbd_core::Instant;
 use smbd_core::backend::{Handler, drive};
-use smbd_core::runtime::Messages;
-use smbd_core::runtime::tokio::PollReady;
+use smbd_link::Messages;
+use smbd_link::handles::PollReady;
 use smbd_sim::loops::{LoopEnd, Timer};
 
 use crate::common::pipe;

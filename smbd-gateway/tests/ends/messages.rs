@@ -1,7 +1,7 @@
 //! Requests and answers of a client with a session.
 
 use bytes::Bytes;
-use smbd_core::runtime::tokio::Piece;
+use smbd_link::handles::Piece;
 use smbd_smb2::wire::{
     Body, BufferDescriptorV1, Channel, Flags, Header, NtStatus, ReadRequest, ReadResponse,
     SessionSetupRequest, SessionSetupResponse, Token, WriteRequest, WriteResponse, pack, write_element,

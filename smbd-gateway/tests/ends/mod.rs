@@ -10,8 +10,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use smbd_core::backend::{OutOfMemory, OutOfRange};
-use smbd_core::runtime::tokio::Piece;
 use smbd_gateway::{Client, Memory, Order, Part, Server};
+use smbd_link::handles::Piece;
 use smbd_smb2::relay::BufferId;
 
 thread_local! {

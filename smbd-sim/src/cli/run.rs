@@ -36,7 +36,7 @@ pub struct RunArgs {
     /// How much goes wrong
     #[arg(long, value_parser = one_of(FAULTS), default_value = "none")]
     faults: FaultLevel,
-    /// Both ends are driven by loops of `smbd_core::runtime`, one of them by this one
+    /// Both ends are driven by loops of `smbd_link`, one of them by this one
     #[arg(long = "loop", value_name = "LOOP", value_parser = one_of(DRIVERS))]
     driver: Option<Driver>,
     /// Writes the trace of the seed to a file (`-`: to standard output)

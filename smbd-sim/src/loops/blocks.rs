@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbd_core::runtime::blocking::Connection;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb};
+use smbd_link::blocking::Connection;
 
 use super::LONG;
 use super::end::LoopEnd;

@@ -8,10 +8,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use smbd_core::backend::{Backend, BackendOp, ReceiveMemory};
-use smbd_core::runtime::Waitable;
-use smbd_core::runtime::blocking::Blocking;
-use smbd_core::runtime::tokio::PollReady;
 use smbd_core::{BufferDescriptorV1, Head, Input, Instant, RecvId, RegId, Token};
+use smbd_link::Waitable;
+use smbd_link::blocking::Blocking;
+use smbd_link::handles::PollReady;
 
 use super::hub::{Flag, Hub};
 use super::notes::Stuck;

@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use smbd_core::Instant;
 use smbd_core::backend::Handler;
-use smbd_core::runtime::engine::{Engine, EngineError};
+use smbd_link::engine::{Engine, EngineError};
 
 use super::end::LoopEnd;
 use super::handlers::{Asker, Echo};

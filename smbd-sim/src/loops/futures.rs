@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use smbd_core::runtime::tokio::{Connecting, Connection, Options as Waiting, Sender, open_with};
 use smbd_core::{Access, BufferDescriptorV1};
+use smbd_link::handles::{Connecting, Connection, Options as Waiting, Sender, open_with};
 
 use super::LONG;
 use super::end::LoopEnd;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use smbd_core::backend::{Backend, BufferLookup, Handler, ReceiveMemory};
 use smbd_core::endpoint::{EndpointEvent, Message};
-use smbd_core::runtime::Messages;
 use smbd_core::{Access, BufferDescriptorV1, Close, Instant, Negotiated, OpId, RdmaVerb, RegId};
+use smbd_link::Messages;
 
 use super::LONG;
 use super::end::LoopEnd;

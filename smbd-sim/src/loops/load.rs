@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use smbd_core::Negotiated;
-use smbd_core::runtime::tokio::Options as Waiting;
+use smbd_link::handles::Options as Waiting;
 
 use crate::Rng;
 

@@ -1,15 +1,15 @@
-//! A watched endpoint as the loops of `smbd_core::runtime` have it: commands are shown as well.
+//! A watched endpoint as the loops of `smbd_link` have it: commands are shown as well.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use smbd_core::endpoint::NotSent;
 use smbd_core::error::{CommandError, RdmaError, RegisterError};
-use smbd_core::runtime::Messages;
 use smbd_core::{
     Access, BufferDescriptorV1, Close, Endpoint, Fragment, Instant, Misuse, MsgId, OpId, RdmaVerb, RegId,
     Token,
 };
+use smbd_link::Messages;
 
 use crate::machine::Watched;
 use crate::memory::{Buffer, Range};

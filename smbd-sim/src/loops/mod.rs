@@ -1,4 +1,4 @@
-//! The loops of `smbd_core::runtime` over simulated devices, in virtual time, under the faults of the swarm and with the oracles
+//! The loops of `smbd_link` over simulated devices, in virtual time, under the faults of the swarm and with the oracles
 //! watching: calls that wait, engines and async calls, each with each.
 //!
 //! Configurations, devices, times and faults are those of a swarm's seed. In half of the runs an initiator registers a buffer, which

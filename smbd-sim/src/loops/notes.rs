@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use smbd_core::runtime::Failure;
+use smbd_link::Failure;
 
 /// Nothing is left to happen that would end a wait, or far too much has happened, or a law is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use smbd_core::Instant;
-use smbd_core::runtime::engine::Poller;
+use smbd_link::engine::Poller;
 
 use super::end::LoopEnd;
 use super::hub::{Flag, Hub};

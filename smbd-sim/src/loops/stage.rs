@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use smbd_core::backend::OutOfRange;
-use smbd_core::runtime::Messages;
 use smbd_core::{Instant, Token};
+use smbd_link::Messages;
 
 use super::end::LoopEnd;
 use super::hub::{Dropped, Hub};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use smbd_core::backend::{BufferLookup, Handler, drive};
 use smbd_core::endpoint::{EndpointEvent, Message};
-use smbd_core::runtime::Messages;
-use smbd_core::runtime::tokio::PollReady;
 use smbd_core::{Close, Instant};
+use smbd_link::Messages;
+use smbd_link::handles::PollReady;
 
 use super::{LoopEnd, LoopPlan, Stage, run, run_seeds};
 use crate::memory::Range;

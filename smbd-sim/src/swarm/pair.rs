@@ -1,9 +1,9 @@
-//! Which loops of `smbd_core::runtime` drive the two ends of a connection.
+//! Which loops of `smbd_link` drive the two ends of a connection.
 
 use crate::named::named;
 
 named! {
-    /// A loop of `smbd_core::runtime`.
+    /// A loop of `smbd_link`.
     pub enum Loop {
         /// Calls that wait.
         Blocking = "blocking",

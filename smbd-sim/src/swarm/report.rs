@@ -26,7 +26,7 @@ pub struct Report {
     pub delivered: bool,
     /// The peer was a script.
     pub hostile: bool,
-    /// The loops of `smbd_core::runtime` that drove both ends, if they did.
+    /// The loops of `smbd_link` that drove both ends, if they did.
     pub pair: Option<Pair>,
     /// Connections made.
     pub connections: u32,

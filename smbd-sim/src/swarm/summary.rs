@@ -21,7 +21,7 @@ pub struct Summary {
     pub delivered: u64,
     /// Runs with a peer that was a script.
     pub hostile: u64,
-    /// Runs between loops of `smbd_core::runtime`, by pair.
+    /// Runs between loops of `smbd_link`, by pair.
     pub pairs: BTreeMap<Pair, u64>,
     /// Other runs with two connections that carried less than [`LEAST`].
     pub thin: u64,

@@ -31,8 +31,8 @@ use std::thread;
 use smbd_core::backend::{
     Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory, WorkQueues,
 };
-use smbd_core::runtime::{BusyPoll, Waitable};
 use smbd_core::{Budget, Config, Head, Input, Instant, RecvId};
+use smbd_link::{BusyPoll, Waitable};
 
 use crate::ffi::{CmId, EventChannel};
 use crate::permit::Permit;

@@ -8,8 +8,8 @@ use std::thread;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use smbd_core::Instant;
-use smbd_core::runtime::Waitable;
-use smbd_core::runtime::engine::{self, Poller};
+use smbd_link::Waitable;
+use smbd_link::engine::{self, Poller};
 
 use super::reaper::Reaper;
 use crate::{Clock, Error, wait};

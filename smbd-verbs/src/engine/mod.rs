@@ -6,14 +6,14 @@ mod reaper;
 mod tests;
 
 use smbd_core::Endpoint;
-use smbd_core::runtime::engine;
+use smbd_link::engine;
 
 pub use engine::{DeferredDestroy, Key};
 pub use epoll::Epoll;
 
 use crate::{Error, VerbsConnection};
 
-/// Drives many connections on one thread, and waits for one file descriptor: [`smbd_core::runtime::engine::Engine`]
+/// Drives many connections on one thread, and waits for one file descriptor: [`smbd_link::engine::Engine`]
 /// over [`Epoll`]. By default machines are [`Endpoint`]s and backends are [`VerbsConnection`]s.
 ///
 /// Backends are destroyed on other threads, because rxe sometimes needs more than a minute for one.

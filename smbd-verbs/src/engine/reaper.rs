@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use rustix::io::Errno;
-use smbd_core::runtime::engine;
+use smbd_link::engine;
 
 use crate::Error;
 

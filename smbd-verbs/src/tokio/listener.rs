@@ -105,8 +105,8 @@ impl Incoming {
     /// This method is not cancel safe. If the future is dropped, the request is rejected or the connection ends.
     ///
     /// # Errors
-    /// [`Failure::Backend`](smbd_core::runtime::Failure::Backend): the device cannot carry the connection, or fails.
-    /// [`Failure::Connect`](smbd_core::runtime::Failure::Connect): the connection was not established.
+    /// [`Failure::Backend`](smbd_link::Failure::Backend): the device cannot carry the connection, or fails.
+    /// [`Failure::Connect`](smbd_link::Failure::Connect): the connection was not established.
     pub async fn accept(self, config: &Config) -> Result<Connection, Failure> {
         self.accept_with(config, Options::default()).await
     }

@@ -1,4 +1,4 @@
-//! Async calls: [`smbd_core::runtime::tokio`] over a [`VerbsConnection`], with tokio's reactor and timers.
+//! Async calls: [`smbd_link::handles`] over a [`VerbsConnection`], with tokio's reactor and timers.
 //!
 //! ```no_run
 //! # async fn example(config: smbd_core::Config) -> Result<(), Box<dyn std::error::Error>> {
@@ -33,29 +33,29 @@ mod told;
 
 use std::net::SocketAddr;
 
-use smbd_core::runtime::{self, tokio as core_tokio};
 use smbd_core::{Config, Role};
+use smbd_link::handles;
 
 pub use listener::{Incoming, Listener};
 pub use ready::AsyncEnd;
-pub use runtime::Registration;
-pub use runtime::tokio::{COMMANDS, Options, PollReady};
+pub use smbd_link::Registration;
+pub use smbd_link::handles::{COMMANDS, Options, PollReady};
 pub use told::Told;
 
 use crate::{Clock, Error, VerbsConnection};
 
 /// An established connection.
-pub type Connection = core_tokio::Connection<AsyncEnd>;
+pub type Connection = handles::Connection<AsyncEnd>;
 /// The half of a connection that sends messages and other commands.
-pub type Sender = core_tokio::Sender<AsyncEnd>;
+pub type Sender = handles::Sender<AsyncEnd>;
 /// The half of a connection that receives messages.
-pub type Receiver = core_tokio::Receiver<AsyncEnd>;
+pub type Receiver = handles::Receiver<AsyncEnd>;
 /// The future that is ready when a connection is established or has failed.
-pub type Connecting = core_tokio::Connecting<AsyncEnd>;
+pub type Connecting = handles::Connecting<AsyncEnd>;
 /// The future that drives a connection.
-pub type Driver = core_tokio::Driver<AsyncEnd>;
+pub type Driver = handles::Driver<AsyncEnd>;
 /// The error of a call on a connection.
-pub type Failure = runtime::Failure<Error>;
+pub type Failure = smbd_link::Failure<Error>;
 
 /// Connects to `to` and negotiates, with the default [`Options`]. Waits until the connection is established or has
 /// failed.
@@ -64,8 +64,8 @@ pub type Failure = runtime::Failure<Error>;
 /// If the future is dropped, the connection ends.
 ///
 /// # Errors
-/// [`Failure::Backend`](runtime::Failure::Backend): the host has no RDMA connection manager or no resources left, or
-/// the device fails. [`Failure::Connect`](runtime::Failure::Connect): the connection was not established.
+/// [`Failure::Backend`](smbd_link::Failure::Backend): the host has no RDMA connection manager or no resources left, or
+/// the device fails. [`Failure::Connect`](smbd_link::Failure::Connect): the connection was not established.
 pub async fn connect(to: SocketAddr, config: &Config) -> Result<Connection, Failure> {
     let end = VerbsConnection::connect(to, None, config, Clock::start())?;
     establish(Role::Initiator, end, config, Options::default()).await
@@ -78,8 +78,8 @@ pub async fn connect(to: SocketAddr, config: &Config) -> Result<Connection, Fail
 /// If the future is dropped, the connection ends.
 ///
 /// # Errors
-/// [`Failure::Backend`](runtime::Failure::Backend): the reactor cannot register the file descriptor, or the device
-/// fails. [`Failure::Connect`](runtime::Failure::Connect): the connection was not established.
+/// [`Failure::Backend`](smbd_link::Failure::Backend): the reactor cannot register the file descriptor, or the device
+/// fails. [`Failure::Connect`](smbd_link::Failure::Connect): the connection was not established.
 pub async fn establish(
     role: Role,
     end: VerbsConnection,
@@ -107,5 +107,5 @@ pub fn open(
     config: &Config,
     options: Options,
 ) -> Result<(Connecting, Driver), Error> {
-    Ok(core_tokio::open(role, AsyncEnd::new(end)?, config, options))
+    Ok(handles::open(role, AsyncEnd::new(end)?, config, options))
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory};
-use smbd_core::runtime::tokio::PollReady;
 use smbd_core::{Input, Instant, RecvId};
+use smbd_link::handles::PollReady;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Sleep, sleep};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use smbd_core::Instant;
 use smbd_core::backend::Backend;
-use smbd_core::runtime::tokio::PollReady;
+use smbd_link::handles::PollReady;
 
 use super::{AsyncEnd, Connecting, Connection, Driver, Listener, Receiver, Sender, Told};
 use crate::Clock;

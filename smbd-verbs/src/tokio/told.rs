@@ -1,6 +1,6 @@
 use std::os::fd::{AsFd, OwnedFd};
 
-use smbd_core::runtime::Waitable;
+use smbd_link::Waitable;
 
 use crate::{Error, VerbsConnection};
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use smbd_core::runtime::Messages;
 use smbd_core::{Access, BufferDescriptorV1, Instant, RegId};
+use smbd_link::Messages;
 use smbd_sim::Side;
 use smbd_sim::loops::{Block, Stage};
 

@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 
 use smbd_core::backend::drive;
-use smbd_core::runtime::Messages;
-use smbd_core::runtime::tokio::PollReady;
+use smbd_link::Messages;
+use smbd_link::handles::PollReady;
 use smbd_sim::loops::{Block, LoopEnd};
 
 use super::Client;

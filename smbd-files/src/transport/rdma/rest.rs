@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use smbd_core::backend::drive;
-use smbd_core::runtime::tokio::PollReady;
-use smbd_core::runtime::{Failure, Messages};
 use smbd_core::{Close, Endpoint};
+use smbd_link::handles::PollReady;
+use smbd_link::{Failure, Messages};
 
 use super::upper::Upper;
 

@@ -6,9 +6,9 @@ use bytes::BytesMut;
 use smbd_core::backend::{Backend, BufferLookup, Handler};
 use smbd_core::endpoint::{EndpointEvent, Message};
 use smbd_core::error::{CloseReason, ConnectError, RegistrationError};
-use smbd_core::runtime::Messages;
-use smbd_core::runtime::tokio::Options;
 use smbd_core::{BufferDescriptorV1, Negotiated, RegId, Token};
+use smbd_link::Messages;
+use smbd_link::handles::Options;
 use smbd_smb2::client::RegistrationId;
 
 use super::super::{Registered, part_of};

@@ -12,9 +12,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use smbd_core::runtime::Messages;
 use smbd_files::transport::{Rdma, Tcp, Transport};
 use smbd_files::{Channel, Error, Remote, Session, Settings};
+use smbd_link::Messages;
 use smbd_sim::Side;
 use smbd_sim::loops::{LoopEnd, Stage};
 use smbd_sim::swarm::FaultKind;

@@ -23,7 +23,7 @@ use crate::wishes;
 
 /// The shortest limit of a message without RDMA (MS-SMBD 3.1.5.2, 3.1.5.3).
 const MESSAGE_LEAST: u32 = 131_072;
-/// Bytes of a client's messages that wait for the relay, when neither side has a credit left ([`smbd_core::runtime::tokio`]).
+/// Bytes of a client's messages that wait for the relay, when neither side has a credit left ([`smbd_link::handles`]).
 const PIECES: u64 = 1 << 20;
 
 /// What the gateway does.

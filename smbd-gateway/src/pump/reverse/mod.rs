@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use smbd_core::runtime::tokio::Piece;
+use smbd_link::handles::Piece;
 use smbd_smb2::relay::reverse::{Arrived, Config, Event, Reverse, ServerBytes};
 use smbd_smb2::relay::{Placement, Reason, Side, Statistics};
 use smbd_smb2::wire::Dialect;

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use smbd_core::runtime::tokio::Options;
 use smbd_gateway::{Brokered, Pump};
+use smbd_link::handles::Options;
 use smbd_sim::loops::Stage;
 
 use super::broker::Running;

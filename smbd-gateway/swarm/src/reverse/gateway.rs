@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use smbd_core::runtime::tokio::Connection;
 use smbd_gateway::{Copied, RdmaServer, ReversePump};
+use smbd_link::handles::Connection;
 use smbd_sim::Side;
 use smbd_sim::loops::{LoopEnd, Stage};
 use smbd_smb2::relay::reverse;

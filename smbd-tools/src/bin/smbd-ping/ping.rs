@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use smbd_core::error::{ConnectError, ConnectReason, ProbeError};
-use smbd_core::runtime::blocking::Connection;
 use smbd_core::wire::NegotiateResponse;
 use smbd_core::{Config, Negotiated, Role};
+use smbd_link::blocking::Connection;
 use smbd_tools::exercise::fill_pattern;
 use smbd_tools::smb2::{Guid, NegotiateRequest, Nonsense, Response};
 use smbd_tools::tool::{ADVICE_ON_DEVICE, advice_on_close, advice_on_connect};

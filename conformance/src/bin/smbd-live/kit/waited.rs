@@ -5,8 +5,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory};
-use smbd_core::runtime::tokio::PollReady;
 use smbd_core::{Input, Instant, RecvId};
+use smbd_link::handles::PollReady;
 use smbd_verbs::tokio::AsyncEnd;
 use smbd_verbs::{Buffer, Error, VerbsConnection};
 use tokio::time::timeout;

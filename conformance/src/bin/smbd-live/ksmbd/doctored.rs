@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, Payload, ReceiveMemory};
-use smbd_core::runtime::blocking::Connection;
 use smbd_core::wire::{NegotiateRequest, NegotiateResponse};
 use smbd_core::{Config, Head, Input, Instant, Params, RecvId, Role};
+use smbd_link::blocking::Connection;
 use smbd_verbs::blocking::{Blocking, Failure as CallFailure};
 use smbd_verbs::{Buffer, Clock, Error, VerbsConnection};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smbd_core::error::CloseReason;
-use smbd_core::runtime::Registration;
 use smbd_core::{Access, BufferDescriptorV1, Config, Negotiated, RdmaVerb};
+use smbd_link::Registration;
 use smbd_verbs::blocking::{Connection, Failure};
 use smbd_verbs::{Buffer, tokio};
 

@@ -1,0 +1,135 @@
+//! Async calls for a connection: handles for the program, and a future that drives the connection.
+//!
+//! ```text
+//! Sender, Receiver, both in Connection      send, recv, RDMA, register, close: for tasks of the program
+//!   | commands, at most COMMANDS            ^ messages, at most Options
+//! Driver                                    the future that drives the connection: spawn it
+//! an Endpoint and a backend that is PollReady
+//! ```
+//!
+//! This module uses only tokio's channels, which need no runtime. The backend ([`PollReady`]) uses the reactor and the
+//! timers of its runtime. `smbd-verbs` (feature `tokio`) has a backend for tokio's runtime. A simulation can have one
+//! in virtual time.
+//!
+//! # Limits
+//!
+//! **Receiving.** Received messages are kept for the program until there are [`Options::messages_max`] messages or
+//! [`Options::bytes_max`] bytes. Then the driver [pauses](Endpoint::pause) the endpoint: messages stay in their receive
+//! buffers, no receive is posted again, and soon the peer has no credit left. So at most `bytes_max` bytes and one
+//! message of [`Params::max_fragmented_recv_size`](smbd_core::Params::max_fragmented_recv_size) bytes are kept. A message
+//! is never refused because of `bytes_max`. When the connection ends, the messages in the receive buffers are kept in
+//! addition.
+//!
+//! A connection [in pieces](Options::in_pieces) keeps fragments instead of messages: at most `bytes_max` bytes and one
+//! fragment, however long a message is.
+//!
+//! Credits are the only flow control of SMB Direct, and messages carry them. So two sides that have both paused cannot
+//! grant each other credits any more. Therefore, while messages wait to be sent and neither side has a credit to spare,
+//! messages are received one by one beyond the limits, up to twice the limits (at least 1024 messages or 1 MiB). That
+//! is enough for a program that answers each message, and waits in `send` meanwhile. If a program only sends and never
+//! receives, the side that waits too long for a credit ends the connection (5 s in Windows, 3.1.5.1).
+//!
+//! **Sending** waits for room: see [`Sender::send`].
+//!
+//! # Cancel safety
+//!
+//! Each method documents the effect of dropping its future. The connection owns the memory of RDMA operations and
+//! registrations for as long as the device may access it, also if the future is dropped.
+
+mod command;
+mod connection;
+mod driver;
+mod handle;
+mod operation;
+mod piece;
+mod program;
+mod receiver;
+mod sender;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+use std::error::Error;
+use std::task::{Context, Poll};
+
+use ::tokio::sync::{mpsc, oneshot, watch};
+
+pub use connection::{Connecting, Connection};
+pub use driver::{Driver, Finished};
+pub use operation::Operation;
+pub use piece::Piece;
+pub use receiver::Receiver;
+pub use sender::Sender;
+
+use crate::Messages;
+use shared::Shared;
+use smbd_core::backend::Backend;
+use smbd_core::{Config, Endpoint, Instant, Role};
+
+/// Most commands that wait for the driver, of all handles of a connection together.
+pub const COMMANDS: usize = 16;
+
+/// A backend that an async task can wait for.
+pub trait PollReady: Backend {
+    /// The error of the backend itself.
+    type Error: Error + Clone;
+
+    /// Returns `Ready` if the backend may have input, or the time `until` on its clock has come. Otherwise it returns
+    /// `Pending` and wakes the task of `cx` when one of these is the case. It may be ready without input. Without
+    /// `until` there is no time limit.
+    ///
+    /// # Errors
+    /// The device does not answer, or a system call fails.
+    fn poll_ready(
+        &mut self,
+        cx: &mut Context<'_>,
+        until: Option<Instant>,
+    ) -> Poll<Result<(), <Self as PollReady>::Error>>;
+}
+
+/// The limits of received messages that wait for the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Most messages that wait for the program; 0 counts as 1.
+    pub messages_max: usize,
+    /// The number of their bytes from which on no other message is received; 0 counts as 1. The last message may exceed
+    /// it.
+    pub bytes_max: usize,
+    /// Whether fragments are received as they arrive ([`Endpoint::in_pieces`]). [`Receiver::recv_piece`] returns them, and
+    /// they count as messages above. [`open_with`] leaves this to its caller's machine.
+    pub in_pieces: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { messages_max: 256, bytes_max: 4 << 20, in_pieces: false }
+    }
+}
+
+/// Opens a connection over a new backend. Returns at once, with the future that waits until the connection is
+/// established and the future that drives it.
+pub fn open<B: PollReady>(
+    role: Role,
+    backend: B,
+    config: &Config,
+    options: Options,
+) -> (Connecting<B>, Driver<B>) {
+    let endpoint = Endpoint::new(role, config, backend.now());
+    let endpoint = if options.in_pieces { endpoint.in_pieces() } else { endpoint };
+    open_with(endpoint, backend, options)
+}
+
+/// Opens a connection like [`open`], with a new machine: an [`Endpoint`], or a wrapper of one.
+pub fn open_with<B: PollReady, C: Messages>(
+    machine: C,
+    backend: B,
+    options: Options,
+) -> (Connecting<B>, Driver<B, C>) {
+    let shared = Shared::new(options);
+    let (commands, to_do) = mpsc::channel(COMMANDS);
+    let (established, establishing) = oneshot::channel();
+    let (tell_ended, ended) = watch::channel(None);
+    let connecting = Connecting::new(shared.clone(), ended, commands, establishing);
+    let driver = Driver::new(machine, backend, shared, established, to_do, tell_ended);
+    (connecting, driver)
+}
