@@ -48,6 +48,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut open: Vec<PathBuf> = [
         "smbd-core",
+        "smbd-link",
         "smbd-smb2",
         "smbd-sim",
         "smbd-verbs",

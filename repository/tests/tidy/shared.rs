@@ -31,7 +31,7 @@ fn is_shared(token: &str) -> bool {
 fn nothing_on_the_way_of_a_message_is_shared_by_threads() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
-    for package in ["smbd-core/src", "smbd-verbs/src"] {
+    for package in ["smbd-core/src", "smbd-link/src", "smbd-verbs/src"] {
         for (file, text) in sources(&workspace.join(package)) {
             let name = format!("{package}/{}", file.display());
             let is_for_tests = ["fake.rs", "scripted.rs"].iter().any(|end| name.ends_with(end));
