@@ -1,6 +1,7 @@
 //! SMB Direct connections that are driven, over any backend that can be waited for.
 //!
 //! ```text
+//! link          a connection that the task that uses it drives, by polling
 //! blocking      blocking calls for one connection, for tools and tests
 //! engine        many connections on one thread
 //! handles       async calls, and a future that drives the connection
@@ -38,8 +39,10 @@ pub mod blocking;
 pub mod engine;
 mod failure;
 pub mod handles;
+pub mod link;
 mod messages;
 mod open;
+mod ready;
 mod registration;
 mod spin;
 mod waitable;
@@ -47,6 +50,7 @@ mod waitable;
 pub use failure::Failure;
 pub use messages::Messages;
 pub use open::{Accept, Connect};
+pub use ready::PollReady;
 pub use registration::Registration;
 pub use spin::BusyPoll;
 pub use waitable::Waitable;

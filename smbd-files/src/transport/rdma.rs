@@ -1,57 +1,40 @@
-//! SMB Direct, over anything that async tasks can wait for, driven by the task that uses it.
-
-mod alarm;
-mod rest;
-mod upper;
+//! SMB Direct, over anything that async tasks can wait for.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
-use std::mem;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
-use smbd_core::error::{CommandError, RegisterError, SendError};
-use smbd_core::{Access, Close, Endpoint, Negotiated, RegId};
-use smbd_link::handles::{Options, PollReady};
-use smbd_link::{Failure, Messages};
+use bytes::{Bytes, BytesMut};
+use smbd_core::error::{CommandError, RegisterError, RegistrationError};
+use smbd_core::{Access, BufferDescriptorV1, Endpoint, Negotiated, Token};
+use smbd_link::link::{self, Event, Link, Options};
+use smbd_link::{Failure, Messages, PollReady};
 use smbd_smb2::client::{self, RegistrationId};
 
-use super::{Lost, Memory, Part, Received, Registered, Transport};
-use alarm::Alarm;
-pub use rest::Rest;
-use rest::{Line, TURNS_MAX, Turn};
-use upper::{Known, Upper};
+use super::{Lost, Memory, Part, Received, Registered, Transport, part_of};
 
+/// What is left of a connection that has no user any more.
+pub type Rest<B, C = Endpoint> = link::Rest<B, RegistrationId, C>;
 type FailureOf<B> = Failure<<B as PollReady>::Error>;
 
-/// Bytes that may wait to be sent before no more should be given.
-const WAITING_MAX: usize = 1 << 20;
 /// How long messages may still take to leave when a connection is closed.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
-/// One buffer is one region or one window.
-const SEGMENTS: u16 = 1;
 
 /// A server over an RDMA device, or over another backend. The connection is driven by whoever polls this, and only then: it makes no
 /// progress otherwise, and does not answer keepalives.
-///
-/// The backend is looked at when it has woken the task, or when something was asked for.
 pub struct Rdma<B: PollReady, C: Messages = Endpoint> {
     limits: client::Transport,
-    /// `None` when it is over.
-    line: Option<Line<B, C>>,
-    upper: Upper<B::Buffer>,
-    alarm: Alarm,
-    /// Something was asked for that the machine has not done yet.
-    is_asked: bool,
-    /// Messages that the machine has no room for, and their bytes.
-    outbox: VecDeque<Bytes>,
-    waiting: usize,
-    registrations: BTreeMap<RegistrationId, RegId>,
-    is_closing: bool,
-    /// Why it cannot be driven, or not be used any more.
-    failure: Option<FailureOf<B>>,
+    /// `None` when it is over, and all messages were taken.
+    link: Option<Link<B, RegistrationId, C>>,
+    /// The part of each registered buffer that is described.
+    parts: BTreeMap<RegistrationId, (u32, u32)>,
+    /// What came of registrations.
+    told: VecDeque<Registered>,
+    /// Tokens of this side that the peer has invalidated. Those of a registration go with it.
+    invalidated: Vec<(RegistrationId, Token)>,
+    lost: Option<Lost>,
     leave: fn(Rest<B, C>),
 }
 
@@ -73,15 +56,11 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
     ) -> Result<Self, FailureOf<B>> {
         let mut rdma = Self {
             limits: client::Transport { max_send: 0, max_receive: 0, rdma: None },
-            line: Some(Line { machine, backend }),
-            upper: Upper::new(options),
-            alarm: Alarm::new(),
-            is_asked: false,
-            outbox: VecDeque::new(),
-            waiting: 0,
-            registrations: BTreeMap::new(),
-            is_closing: false,
-            failure: None,
+            link: Some(Link::new(machine, backend, options)),
+            parts: BTreeMap::new(),
+            told: VecDeque::new(),
+            invalidated: Vec::new(),
+            lost: None,
             leave,
         };
         rdma.limits = limits(poll_fn(|cx| rdma.poll_established(cx)).await?);
@@ -89,96 +68,76 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
     }
 
     fn poll_established(&mut self, cx: &mut Context<'_>) -> Poll<Result<Negotiated, FailureOf<B>>> {
-        self.drive(cx);
-        match (self.upper.established.take(), &self.failure) {
-            (Some(told), _) => Poll::Ready(told.map_err(Failure::from)),
-            (None, Some(failure)) => Poll::Ready(Err(failure.clone())),
-            (None, None) => Poll::Pending,
-        }
-    }
-
-    /// Drives the connection if the backend has woken the task, or if something was asked for. Then the task is woken later.
-    fn drive(&mut self, cx: &Context<'_>) {
-        let has_rung = self.alarm.has_rung(cx);
-        if !has_rung && !self.is_asked {
-            return;
-        }
-        let waker = self.alarm.waker().clone();
-        let mut cx = Context::from_waker(&waker);
-        for _ in 0..TURNS_MAX {
-            self.is_asked = false;
-            self.flush();
-            let Some(line) = &mut self.line else { return };
-            match line.turn(&mut self.upper, &mut cx) {
-                Ok(Turn::Again) => {}
-                Ok(Turn::Asleep) => {
-                    if self.upper.is_unsure {
-                        self.close();
-                    }
-                    // There may be room now.
-                    self.flush();
-                    if !self.is_asked {
-                        return;
-                    }
-                }
-                Ok(Turn::Over) => return self.retire(),
-                Err(failure) => {
-                    self.failure.get_or_insert(failure);
-                    return self.retire();
-                }
+        let Some(link) = &mut self.link else { return Poll::Pending };
+        loop {
+            match link.poll_event(cx) {
+                Poll::Ready(Event::Established(negotiated)) => return Poll::Ready(Ok(negotiated)),
+                Poll::Ready(Event::Ended(Err(failure))) => return Poll::Ready(Err(failure)),
+                Poll::Ready(Event::Ended(Ok(reason))) => return Poll::Ready(Err(Failure::Closed(reason))),
+                Poll::Ready(_) => {}
+                Poll::Pending => return Poll::Pending,
             }
         }
-        waker.wake_by_ref();
     }
 
-    /// Gives the machine what waits, as far as it has room.
-    fn flush(&mut self) {
-        let Some(Line { machine, backend }) = &mut self.line else { return };
-        if self.outbox.is_empty() {
-            return;
-        }
-        let now = backend.now();
-        while let Some(message) = self.outbox.pop_front() {
-            let len = message.len();
-            // The server's answer says that it was sent.
-            match machine.send_unsignalled(now, message, None) {
-                Ok(_) => self.is_asked = true,
-                Err(refused) => match refused.error {
-                    SendError::Command(CommandError::NoRoom { .. }) => {
-                        return self.outbox.push_front(refused.payload);
+    /// Drives the connection, and takes what it tells.
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        while let Some(link) = &mut self.link {
+            let Poll::Ready(event) = link.poll_event(cx) else { break };
+            match event {
+                Event::Registered { name, result } => self.registered(name, result),
+                Event::Deregistered { name, result } => {
+                    self.invalidated.retain(|(of, _)| *of != name);
+                    match result {
+                        Ok(()) => self.told.push_back(Registered::Ended(name)),
+                        Err(_) => self.be_unsure(),
                     }
-                    // The connection is ending, which is told elsewhere.
-                    SendError::Command(_) => {}
-                    error => drop(self.failure.get_or_insert(error.into())),
-                },
+                }
+                Event::Invalidated { name, token } => self.invalidated.push((name, token)),
+                Event::Ended(_) => {}
+                Event::Established(_) | Event::RdmaDone { .. } | Event::Probed(_) => {}
             }
-            self.waiting = self.waiting.saturating_sub(len);
+        }
+        if self.lost.is_none()
+            && let Some(ending) = self.link.as_ref().and_then(Link::closed)
+        {
+            self.lost = Some(match ending {
+                Ok(reason) => Lost::because(Failure::<<B as PollReady>::Error>::Closed(*reason)),
+                Err(failure) => Lost::because(failure),
+            });
+        }
+        // Its backend goes, when all messages were taken.
+        if let Some(link) = self.link.take_if(|link| link.is_over() && !link.has_messages()) {
+            (self.leave)(link.into_rest());
         }
     }
 
-    fn close(&mut self) {
-        let Some(Line { machine, backend }) = &mut self.line else { return };
-        if !self.is_closing {
-            self.is_closing = true;
-            let now = backend.now();
-            machine.close(now, Close::Flush { until: now.saturating_add(CLOSE_WITHIN) });
-            self.is_asked = true;
+    /// Memory is registered. The part that is wanted of it may not be in it.
+    fn registered(&mut self, of: RegistrationId, result: Result<Vec<BufferDescriptorV1>, FailureOf<B>>) {
+        match result {
+            Ok(descriptors) => {
+                let part = self.parts.get(&of).and_then(|(offset, len)| part_of(&descriptors, *offset, *len));
+                let is_inside = part.is_some();
+                self.told.push_back(part.map_or(Registered::Impossible(of), |part| Registered::Valid(of, part)));
+                if !is_inside && let Some(link) = &mut self.link {
+                    // Nobody has a use for it.
+                    link.deregister(of);
+                }
+            }
+            // The transfer is no worse than any other that was under way: it can go on at another connection.
+            Err(failure) if ends(&failure) => self.be_unsure(),
+            Err(_) => {
+                self.parts.remove(&of);
+                self.told.push_back(Registered::Impossible(of));
+            }
         }
     }
 
-    /// It is over: the backend goes, and nothing more comes of it.
-    fn retire(&mut self) {
-        if let Some(line) = self.line.take() {
-            self.upper.registrations.clear();
-            (self.leave)(Rest::over(line, Upper::new(Options::default())));
+    /// It is not known whether the access to some memory has ended. It ends with the connection.
+    fn be_unsure(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.close(CLOSE_WITHIN);
         }
-    }
-
-    /// Why it is over; `None` if it is not.
-    fn lost(&self) -> Option<Lost> {
-        let closed = || self.upper.closed.map(Failure::Closed);
-        let over = || self.line.is_none().then_some(Failure::NoDriver);
-        self.failure.clone().or_else(closed).or_else(over).map(Lost::because)
     }
 }
 
@@ -196,112 +155,92 @@ where
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, Lost>> {
         self.drive(cx);
-        let Some((message, invalidated)) = self.upper.take() else {
-            return self.lost().map_or(Poll::Pending, |lost| Poll::Ready(Err(lost)));
+        let Some(piece) = self.link.as_mut().and_then(Link::try_recv) else {
+            return self.lost.clone().map_or(Poll::Pending, |lost| Poll::Ready(Err(lost)));
         };
-        if let Some(Line { machine, .. }) = &mut self.line
-            && machine.endpoint().is_paused()
-            && !self.upper.is_full()
-        {
-            machine.resume();
-            self.is_asked = true;
-        }
-        Poll::Ready(Ok(Received { invalidated, message }))
+        let invalidated = self.invalidated.drain(..).map(|(_, token)| token).collect();
+        Poll::Ready(Ok(Received { invalidated, message: BytesMut::from(piece.bytes) }))
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
         self.drive(cx);
-        match self.lost() {
-            // Messages that came before the end are taken first.
-            Some(lost) if !self.upper.has_messages() => Poll::Ready(Err(lost)),
-            None if self.waiting >= WAITING_MAX => Poll::Pending,
-            Some(_) | None => Poll::Ready(Ok(())),
+        // Messages that came before the end are taken first.
+        let has_messages = self.link.as_ref().is_some_and(Link::has_messages);
+        match (&self.lost, &mut self.link) {
+            (Some(lost), _) if !has_messages => Poll::Ready(Err(lost.clone())),
+            (None, Some(link)) => link.poll_ready(cx).map(Ok),
+            _ => Poll::Ready(Ok(())),
         }
     }
 
     fn send(&mut self, message: [&[u8]; 2]) {
-        let message = Bytes::from(message.concat());
-        self.waiting = self.waiting.saturating_add(message.len());
-        self.outbox.push_back(message);
-        self.is_asked = true;
+        if let Some(link) = &mut self.link {
+            // The server's answer says that it was sent.
+            link.send_unsignalled(Bytes::from(message.concat()), None);
+        }
     }
 
     fn register(&mut self, registration: RegistrationId, part: Part<B::Buffer>) {
         // Without a connection there is nobody who could use it.
-        let Some(Line { machine, backend }) = &mut self.line else { return };
+        let Some(link) = &mut self.link else { return };
         let Part { memory, offset, len, access } = part;
         let access = match access {
             client::Access::RemoteRead => Access::Read,
             client::Access::RemoteWrite => Access::Write,
         };
-        self.is_asked = true;
-        match machine.register(backend.now(), access, SEGMENTS) {
-            Ok(id) => {
-                let known = Known { buffer: memory, of: registration, offset, len };
-                self.upper.registrations.insert(id, known);
-                self.registrations.insert(registration, id);
-            }
-            Err(error) if ends(&error) => self.upper.is_unsure = true,
-            Err(_) => self.upper.told.push_back(Registered::Impossible(registration)),
-        }
+        self.parts.insert(registration, (offset, len));
+        link.register(registration, memory, access);
     }
 
     fn deregister(&mut self, registration: RegistrationId) {
-        let Some(id) = self.registrations.remove(&registration) else {
+        match (self.parts.remove(&registration), &mut self.link) {
             // The server has no access, because there was no registration.
-            return self.upper.told.push_back(Registered::Ended(registration));
-        };
-        let Some(Line { machine, backend }) = &mut self.line else { return };
-        self.is_asked = true;
-        if machine.deregister(backend.now(), id).is_err() {
-            // The access has not ended for certain; the connection does.
-            self.upper.is_unsure = true;
+            (None, _) => self.told.push_back(Registered::Ended(registration)),
+            (Some(_), Some(link)) => link.deregister(registration),
+            (Some(_), None) => {}
         }
     }
 
     fn poll_registered(&mut self, cx: &mut Context<'_>) -> Poll<Registered> {
         self.drive(cx);
-        let Some(told) = self.upper.told.pop_front() else { return Poll::Pending };
-        if let Registered::Impossible(registration) = &told {
-            self.registrations.remove(registration);
-        }
-        Poll::Ready(told)
+        self.told.pop_front().map_or(Poll::Pending, Poll::Ready)
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.upper.is_deaf {
-            self.upper.ignore_messages();
-            if let Some(Line { machine, .. }) = &mut self.line {
-                machine.resume();
-                self.is_asked = true;
-            }
+        if let Some(link) = &mut self.link {
+            link.ignore_messages();
         }
         self.drive(cx);
         // What waits goes first, unless the connection has ended.
-        if !self.is_closing && (self.outbox.is_empty() || self.lost().is_some()) {
-            self.close();
+        if let Some(link) = &mut self.link
+            && (link.waiting() == 0 || link.closed().is_some())
+        {
+            link.close(CLOSE_WITHIN);
             self.drive(cx);
         }
-        if self.line.is_none() { Poll::Ready(()) } else { Poll::Pending }
+        if self.link.is_none() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     fn give_up(&mut self) {
-        self.outbox.clear();
-        self.waiting = 0;
+        if let Some(link) = &mut self.link {
+            link.drop_orders();
+        }
     }
 }
 
-/// Whether memory was not registered because the connection ends. The transfer is then no worse than any other that was under way: it
-/// can go on at another connection.
-const fn ends(error: &RegisterError) -> bool {
-    matches!(error, RegisterError::Command(CommandError::Closing))
+/// Whether memory was not registered because the connection ends.
+const fn ends<E>(failure: &Failure<E>) -> bool {
+    matches!(
+        failure,
+        Failure::Register(RegisterError::Command(CommandError::Closing))
+            | Failure::Registration(RegistrationError::Aborted(_))
+    )
 }
 
 impl<B: PollReady, C: Messages> Drop for Rdma<B, C> {
     fn drop(&mut self) {
-        if let Some(line) = self.line.take() {
-            let upper = mem::replace(&mut self.upper, Upper::new(Options::default()));
-            (self.leave)(Rest::abandoned(line, upper));
+        if let Some(link) = self.link.take() {
+            (self.leave)(link.into_rest());
         }
     }
 }

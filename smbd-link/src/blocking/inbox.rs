@@ -27,7 +27,10 @@ pub(super) struct Inbox<M> {
     pub(super) invalidated: VecDeque<(RegId, Token)>,
     pub(super) operations: BTreeMap<OpId, M>,
     pub(super) finished: VecDeque<(OpId, Result<(), OpError>)>,
-    pub(super) registrations: BTreeMap<RegId, M>,
+    /// Buffers, each with the name of its registration.
+    pub(super) registrations: BTreeMap<RegId, (u64, M)>,
+    /// The name of the next one.
+    pub(super) next_name: u64,
     pub(super) registered: Option<(RegId, Result<(), RegistrationError>)>,
     pub(super) deregistered: Option<(RegId, Result<(), RegistrationError>)>,
 }
@@ -46,6 +49,7 @@ impl<M> Default for Inbox<M> {
             operations: BTreeMap::new(),
             finished: VecDeque::new(),
             registrations: BTreeMap::new(),
+            next_name: 0,
             registered: None,
             deregistered: None,
         }
@@ -72,7 +76,7 @@ impl<M> BufferLookup<M> for Inbox<M> {
     }
 
     fn registration(&self, id: RegId) -> Option<&M> {
-        self.registrations.get(&id)
+        self.registrations.get(&id).map(|(_, buffer)| buffer)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Blocking, Connection, Done};
 use crate::{Failure, Messages, Registration};
-use smbd_core::error::{CommandError, RdmaError};
+use smbd_core::error::{CommandError, RdmaError, RegisterError};
 use smbd_core::{Access, BufferDescriptorV1, OpId, RdmaVerb, Token};
 
 /// Segments that a registration may have: one buffer is one region or one window.
@@ -26,14 +26,16 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     ) -> Result<Registration, Failure<B::Error>> {
         let id = self.endpoint.register(self.backend.now(), access, SEGMENTS)?;
         self.inbox.forget_invalidated();
-        self.inbox.registrations.insert(id, buffer.clone());
+        let name = self.inbox.next_name;
+        self.inbox.next_name = name.wrapping_add(1);
+        self.inbox.registrations.insert(id, (name, buffer.clone()));
         let (_, result) = self.wait_for(|this| this.inbox.registered.take_if(|(done, _)| *done == id))?;
         if let Err(error) = result {
             self.inbox.registrations.remove(&id);
             return Err(error.into());
         }
         let descriptors = self.endpoint().connection().live_segments(id).collect();
-        Ok(Registration { id, descriptors })
+        Ok(Registration { name, descriptors })
     }
 
     /// Ends the peer's access to a registered buffer (3.1.4.4). Waits for the device. After `Ok` the peer cannot access
@@ -44,7 +46,9 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// the provider refused, or the connection ended, which ends the access too. [`Failure::Backend`]: the backend
     /// fails. [`Failure::Drive`]: this side broke a contract.
     pub fn deregister(&mut self, registration: &Registration) -> Result<(), Failure<B::Error>> {
-        let id = registration.id;
+        let mut known = self.inbox.registrations.iter();
+        let named = known.find(|(_, (name, _))| *name == registration.name).map(|(id, _)| *id);
+        let id = named.ok_or(RegisterError::NotRegistered)?;
         self.endpoint.deregister(self.backend.now(), id)?;
         let (_, result) = self.wait_for(|this| this.inbox.deregistered.take_if(|(done, _)| *done == id))?;
         result?;

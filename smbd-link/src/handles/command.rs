@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::shared::Shared;
 use crate::{Failure, Registration};
-use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, RegId, Token};
+use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 
 /// The channel for the result of a command.
 pub(super) type Answer<T, E> = oneshot::Sender<Result<T, Failure<E>>>;
@@ -21,7 +21,7 @@ pub(super) enum Command<M, E> {
     Flush(Answer<(), E>),
     Rdma { transfer: Transfer<M>, answer: Answer<(), E> },
     Register { buffer: M, access: Access, answer: Answer<Offer<E>, E> },
-    Deregister { id: RegId, answer: Answer<(), E> },
+    Deregister { name: u64, answer: Answer<(), E> },
     Probe(Answer<Duration, E>),
 }
 
@@ -38,27 +38,27 @@ pub(super) struct Transfer<M> {
 /// A registration on its way to its caller. Dropping it unclaimed makes the driver deregister it.
 #[derive(Debug)]
 pub(super) struct Offer<E> {
-    id: RegId,
+    name: u64,
     descriptors: Vec<BufferDescriptorV1>,
     /// `None` once it was claimed.
     shared: Option<Arc<Shared<E>>>,
 }
 
 impl<E> Offer<E> {
-    pub(super) const fn new(id: RegId, descriptors: Vec<BufferDescriptorV1>, shared: Arc<Shared<E>>) -> Self {
-        Self { id, descriptors, shared: Some(shared) }
+    pub(super) const fn new(name: u64, descriptors: Vec<BufferDescriptorV1>, shared: Arc<Shared<E>>) -> Self {
+        Self { name, descriptors, shared: Some(shared) }
     }
 
     pub(super) fn claim(mut self) -> Registration {
         self.shared = None;
-        Registration { id: self.id, descriptors: mem::take(&mut self.descriptors) }
+        Registration { name: self.name, descriptors: mem::take(&mut self.descriptors) }
     }
 }
 
 impl<E> Drop for Offer<E> {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.take() {
-            shared.wish(|wishes| wishes.unclaimed.push(self.id));
+            shared.wish(|wishes| wishes.unclaimed.push(self.name));
         }
     }
 }

@@ -7,26 +7,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use ::tokio::sync::{mpsc, watch};
+use smbd_core::{Endpoint, Negotiated};
 
-use super::PollReady;
-use super::command::{Answer, Command, Transfer};
-use super::program::{Program, Registered, tell};
+use super::command::{Answer, Command};
+use super::program::{Program, tell};
 use super::sender::CommandOf;
 use super::shared::Shared;
-use crate::{Failure, Messages};
-use smbd_core::backend::drive_at;
-use smbd_core::error::{CloseReason, CommandError, RdmaError, SendError};
-use smbd_core::{Close, Endpoint, Instant, Negotiated};
+use crate::link::{Ending, Link, Options};
+use crate::{Failure, Messages, PollReady};
 
-/// Segments that a registration may have: one buffer is one region or one window.
-const SEGMENTS: u16 = 1;
-/// Turns of one poll. After them the task yields to other tasks.
-const TURNS_MAX: u32 = 4;
 /// Commands that are taken before the connection is driven again.
 const COMMANDS_MAX: u32 = 64;
-
-/// How a connection ended.
-pub(super) type Ending<E> = Result<CloseReason, Failure<E>>;
+/// Events that are handled in one poll. After them the task yields to other tasks.
+const EVENTS_MAX: u32 = 64;
 
 /// The future that drives a connection. Spawn it, or poll it. A connection that is not driven makes no progress, and
 /// does not answer keepalives.
@@ -36,14 +29,12 @@ pub(super) type Ending<E> = Result<CloseReason, Failure<E>>;
 /// the driver before it is ready ends the connection at once.
 #[must_use = "a connection that nobody drives does nothing"]
 pub struct Driver<B: PollReady, C: Messages = Endpoint> {
-    machine: C,
     /// `None` when it is over.
-    backend: Option<B>,
-    program: Program<B::Buffer, B::Error>,
+    link: Option<Link<B, u64, C>>,
+    program: Program<B::Error>,
     commands: mpsc::Receiver<CommandOf<B>>,
-    /// A command that found no room. No other command is taken before it.
-    waiting: Option<CommandOf<B>>,
-    closing: Closing,
+    /// No other command is taken.
+    is_closing: bool,
     ended: watch::Sender<Option<Ending<B::Error>>>,
 }
 
@@ -53,241 +44,132 @@ pub struct Finished<B, E> {
     /// The backend of the connection.
     pub backend: B,
     /// The reason of its end, or the error because of which it was not established or could not be driven.
-    pub result: Result<CloseReason, Failure<E>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Closing {
-    No,
-    /// Requested. It begins when the endpoint has all earlier commands, or at this time.
-    Asked(Instant),
-    /// The endpoint is closing.
-    Told,
-}
-
-/// Which commands were passed to the endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
-    /// All that there were. The task is woken for the next one.
-    All,
-    /// As many as are taken at a time.
-    Some,
-    /// All before one that finds no room.
-    WaitsForRoom,
-}
-
-enum Turn {
-    Again,
-    Asleep,
-    Over,
+    pub result: Ending<E>,
 }
 
 impl<B: PollReady, C: Messages> Driver<B, C> {
     pub(super) fn new(
         machine: C,
         backend: B,
+        options: Options,
         shared: Arc<Shared<B::Error>>,
         established: Answer<Negotiated, B::Error>,
         commands: mpsc::Receiver<CommandOf<B>>,
         ended: watch::Sender<Option<Ending<B::Error>>>,
     ) -> Self {
+        let link = Link::new(machine, backend, options);
         let program = Program::new(shared, established);
-        Self {
-            machine,
-            backend: Some(backend),
-            program,
-            commands,
-            waiting: None,
-            closing: Closing::No,
-            ended,
-        }
-    }
-
-    /// The driven machine.
-    pub const fn machine(&self) -> &C {
-        &self.machine
-    }
-
-    fn turn(&mut self, cx: &mut Context<'_>) -> Result<Turn, Failure<B::Error>> {
-        let Some(backend) = &mut self.backend else { return Ok(Turn::Over) };
-        let now = backend.now();
-        self.obey(now, cx);
-        let taken = self.take_commands(now, cx);
-        if self.may_resume() {
-            self.machine.resume();
-        }
-        let Some(backend) = &mut self.backend else { return Ok(Turn::Over) };
-        let deadline = drive_at(now, &mut self.machine, backend, &mut self.program)?;
-        if self.machine.is_drained() {
-            return Ok(Turn::Over);
-        }
-        if self.program.closed.is_some() {
-            // Those who wait for an answer are told by its loss.
-            self.commands.close();
-            self.waiting = None;
-            while self.commands.try_recv().is_ok() {}
-        }
-        // Commands that have come since then wake the task.
-        let goes_on = match taken {
-            Taken::All => false,
-            Taken::Some => true,
-            Taken::WaitsForRoom => self.try_again(now),
-        };
-        if goes_on || self.may_resume() {
-            return Ok(Turn::Again);
-        }
-        let close_at = match self.closing {
-            Closing::Asked(until) => Some(until),
-            Closing::No | Closing::Told => None,
-        };
-        let Some(backend) = &mut self.backend else { return Ok(Turn::Over) };
-        match backend.poll_ready(cx, deadline.into_iter().chain(close_at).min()) {
-            Poll::Ready(Ok(())) => Ok(Turn::Again),
-            Poll::Ready(Err(error)) => Err(Failure::Backend(error)),
-            Poll::Pending => Ok(Turn::Asleep),
-        }
-    }
-
-    /// Whether a paused endpoint may deliver a message: there is room, or both sides are without credits. A side that
-    /// waits to send keeps its last credit for a message that grants, and has no receive to grant. A peer without
-    /// credits cannot grant any either. One more message frees a receive.
-    fn may_resume(&self) -> bool {
-        let endpoint = self.machine.endpoint();
-        if !endpoint.is_paused() {
-            return false;
-        }
-        let credits = endpoint.connection().credits();
-        let stands_still = self.program.is_sending() && credits.send() <= 1 && credits.outstanding() == 0;
-        !self.program.shared.is_full() || stands_still && !self.program.shared.is_overfull()
+        Self { link: Some(link), program, commands, is_closing: false, ended }
     }
 
     /// Carries out the handles' wishes, which are no commands.
-    fn obey(&mut self, now: Instant, cx: &Context<'_>) {
+    fn obey(&mut self, cx: &mut Context<'_>) {
         let wishes = self.program.shared.wishes(cx);
-        for id in wishes.unclaimed {
+        let Some(link) = &mut self.link else { return };
+        for name in wishes.unclaimed {
             // One that went with the connection needs no end of its own.
-            let _ = self.machine.deregister(now, id);
+            link.deregister(name);
         }
-        if self.closing != Closing::No {
+        link.keep(wishes.kept.0, wishes.kept.1);
+        if wishes.deaf {
+            link.ignore_messages();
+        }
+        if self.is_closing {
             return;
         }
         if let Some(within) = wishes.close {
-            self.closing = Closing::Asked(now.saturating_add(within));
+            self.is_closing = true;
             self.commands.close();
+            // Those that came before are taken, room or not: there are few.
+            while let Poll::Ready(Some(command)) = self.commands.poll_recv(cx) {
+                carry_out(link, &mut self.program, command);
+            }
+            link.close(within);
         } else if wishes.abandoned {
-            self.closing = Closing::Told;
+            self.is_closing = true;
             self.commands.close();
-            self.waiting = None;
-            self.machine.close(now, Close::Abort);
+            link.abort();
         }
     }
 
-    /// Passes commands to the endpoint while there is room, and begins to close if that is due.
-    fn take_commands(&mut self, now: Instant, cx: &mut Context<'_>) -> Taken {
+    /// Takes commands while there is room. Those that come later wake the task. Returns whether there may be others.
+    fn take_commands(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(link) = &mut self.link else { return false };
+        let mut now = None;
         for _ in 0..COMMANDS_MAX {
-            let next = match self.waiting.take() {
-                Some(command) => Poll::Ready(Some(command)),
-                None => self.commands.poll_recv(cx),
+            if link.waiting() > 0 {
+                return false;
+            }
+            let Poll::Ready(Some(command)) = self.commands.poll_recv(cx) else { return false };
+            carry_out(link, &mut self.program, command);
+            let now = *now.get_or_insert_with(|| link.backend().now());
+            link.give(now);
+        }
+        true
+    }
+
+    /// Passes on what has come of the connection. Returns whether that was all.
+    fn tell_events(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(link) = &mut self.link else { return true };
+        let mut is_all = false;
+        for _ in 0..EVENTS_MAX {
+            let Poll::Ready(event) = link.poll_event(cx) else {
+                is_all = true;
+                break;
             };
-            let Poll::Ready(Some(command)) = next else {
-                self.close_if_due(now);
-                return Taken::All;
-            };
-            self.waiting = self.carry_out(command, now);
-            if self.waiting.is_some() {
-                self.close_if_due(now);
-                return Taken::WaitsForRoom;
-            }
+            self.program.event(event);
         }
-        Taken::Some
-    }
-
-    /// Passes the command that found no room. Returns whether it found some now.
-    fn try_again(&mut self, now: Instant) -> bool {
-        let Some(command) = self.waiting.take() else { return false };
-        self.waiting = self.carry_out(command, now);
-        self.waiting.is_none()
-    }
-
-    /// Begins to close if that was requested, and no command is before it or its time limit has come.
-    fn close_if_due(&mut self, now: Instant) {
-        let Closing::Asked(until) = self.closing else { return };
-        let is_first = self.waiting.is_none() && self.commands.is_closed() && self.commands.is_empty();
-        if is_first || until <= now {
-            self.closing = Closing::Told;
-            self.machine.close(now, Close::Flush { until });
+        // Tokens are there before the messages that invalidated them, and messages before the end.
+        while let Some(piece) = link.try_recv() {
+            let (messages, bytes) = self.program.shared.push(piece);
+            link.keep(messages, bytes);
         }
-    }
-
-    /// Passes a command to the endpoint. Returns the command if there is no room.
-    fn carry_out(&mut self, command: CommandOf<B>, now: Instant) -> Option<CommandOf<B>> {
-        match command {
-            Command::Send { payload, invalidate } => match self.machine.send(now, payload, invalidate) {
-                Ok(_) => self.program.queued = self.program.queued.saturating_add(1),
-                Err(refused) => {
-                    if let SendError::Command(CommandError::NoRoom { .. }) = refused.error {
-                        return Some(Command::Send { payload: refused.payload, invalidate });
-                    }
-                    // The connection is ending: what is queued may be lost then.
-                }
-            },
-            Command::Flush(answer) => self.program.flush(answer),
-            Command::Rdma { transfer, answer } => return self.start_rdma(transfer, answer, now),
-            Command::Register { buffer, access, answer } => {
-                match self.machine.register(now, access, SEGMENTS) {
-                    Ok(id) => {
-                        let known = Registered { buffer, asked: Some(answer), leaving: None };
-                        self.program.registrations.insert(id, known);
-                    }
-                    Err(error) => tell(answer, Err(error.into())),
-                }
-            }
-            Command::Deregister { id, answer } => match self.machine.deregister(now, id) {
-                Ok(()) => {
-                    if let Some(known) = self.program.registrations.get_mut(&id) {
-                        known.leaving = Some(answer);
-                    }
-                }
-                Err(error) => tell(answer, Err(error.into())),
-            },
-            Command::Probe(answer) => match self.machine.probe(now) {
-                Ok(()) => self.program.probe = Some(answer),
-                Err(error) => tell(answer, Err(error.into())),
-            },
+        self.program.sent(link.messages().1);
+        if let Some(ending) = link.closed() {
+            // Those who wait for an answer are told by its loss.
+            self.program.end(ending);
+            self.commands.close();
+            while self.commands.try_recv().is_ok() {}
         }
-        None
+        is_all
     }
 
-    fn start_rdma(
-        &mut self,
-        transfer: Transfer<B::Buffer>,
-        answer: Answer<(), B::Error>,
-        now: Instant,
-    ) -> Option<CommandOf<B>> {
-        let Transfer { verb, ref remote, offset, len, .. } = transfer;
-        match self.machine.rdma(now, verb, len, Arc::clone(remote), offset) {
-            Ok(op) => drop(self.program.operations.insert(op, (transfer.buffer, answer))),
-            Err(RdmaError::Command(CommandError::NoRoom { .. })) => {
-                return Some(Command::Rdma { transfer, answer });
-            }
-            Err(error) => tell(answer, Err(error.into())),
-        }
-        None
-    }
-
-    fn finish(&mut self, cut_off: Option<Failure<B::Error>>) -> Ending<B::Error> {
+    fn finish(&mut self, ending: Ending<B::Error>) -> Ending<B::Error> {
         self.commands.close();
-        let closed = self.program.closed.take().unwrap_or(Ok(CloseReason::Local));
-        let ending = cut_off.map_or(closed, Err);
         // Only for those who were told nothing.
-        self.program.end(match &ending {
-            Ok(reason) => Failure::Closed(*reason),
-            Err(failure) => failure.clone(),
-        });
-        self.program.operations.clear();
-        self.program.registrations.clear();
+        self.program.end(&ending);
         self.ended.send_replace(Some(ending.clone()));
         ending
+    }
+}
+
+/// Passes a command to the link.
+fn carry_out<B: PollReady, C: Messages>(
+    link: &mut Link<B, u64, C>,
+    program: &mut Program<B::Error>,
+    command: CommandOf<B>,
+) {
+    match command {
+        Command::Send { payload, invalidate } => {
+            program.queued = program.queued.saturating_add(1);
+            link.send(payload, invalidate);
+        }
+        Command::Flush(answer) => program.flush(answer),
+        Command::Rdma { transfer, answer } => {
+            let name = program.operations.add(answer);
+            link.rdma(name, transfer.verb, transfer.buffer, transfer.remote, transfer.offset, transfer.len);
+        }
+        Command::Register { buffer, access, answer } => {
+            link.register(program.registering.add(answer), buffer, access);
+        }
+        Command::Deregister { name, answer } => {
+            program.leaving.push(name, answer);
+            link.deregister(name);
+        }
+        Command::Probe(answer) => match link.probe() {
+            Ok(()) => program.probe = Some(answer),
+            Err(error) => tell(answer, Err(error.into())),
+        },
     }
 }
 
@@ -299,35 +181,37 @@ impl<B: PollReady, C: Messages> Future for Driver<B, C> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        for _ in 0..TURNS_MAX {
-            let cut_off = match this.turn(cx) {
-                Ok(Turn::Again) => continue,
-                Ok(Turn::Asleep) => return Poll::Pending,
-                Ok(Turn::Over) => None,
-                Err(failure) => Some(failure),
-            };
-            // Polled again after it was ready, it never is.
-            let Some(backend) = this.backend.take() else { return Poll::Pending };
-            return Poll::Ready(Finished { backend, result: this.finish(cut_off) });
+        this.obey(cx);
+        loop {
+            let has_more = this.take_commands(cx);
+            let waited = this.link.as_ref().map_or(0, Link::waiting);
+            let is_all = this.tell_events(cx);
+            if let Some(link) = this.link.take_if(|link| link.is_over()) {
+                let ending = link.closed().cloned().unwrap_or(Err(Failure::NoDriver));
+                return Poll::Ready(Finished { backend: link.into_backend(), result: this.finish(ending) });
+            }
+            if !is_all || has_more {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            // With room there may be commands to take, and nothing else wakes the task for them.
+            if waited == 0 || this.link.as_ref().is_some_and(|link| link.waiting() > 0) {
+                return Poll::Pending;
+            }
         }
-        cx.waker().wake_by_ref();
-        Poll::Pending
     }
 }
 
 impl<B: PollReady, C: Messages> Drop for Driver<B, C> {
     fn drop(&mut self) {
-        if self.backend.is_some() {
-            let _ = self.finish(Some(Failure::NoDriver));
+        if self.link.is_some() {
+            let _ = self.finish(Err(Failure::NoDriver));
         }
     }
 }
 
 impl<B: PollReady, C: Messages> fmt::Debug for Driver<B, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driver")
-            .field("phase", &self.machine.endpoint().connection().phase())
-            .field("closing", &self.closing)
-            .finish_non_exhaustive()
+        f.debug_struct("Driver").field("link", &self.link).finish_non_exhaustive()
     }
 }

@@ -41,7 +41,6 @@ mod connection;
 mod driver;
 mod handle;
 mod operation;
-mod piece;
 mod program;
 mod receiver;
 mod sender;
@@ -49,62 +48,24 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-use std::error::Error;
-use std::task::{Context, Poll};
 
 use ::tokio::sync::{mpsc, oneshot, watch};
 
 pub use connection::{Connecting, Connection};
 pub use driver::{Driver, Finished};
 pub use operation::Operation;
-pub use piece::Piece;
 pub use receiver::Receiver;
 pub use sender::Sender;
 
+pub use crate::PollReady;
+pub use crate::link::{Options, Piece};
+
 use crate::Messages;
 use shared::Shared;
-use smbd_core::backend::Backend;
-use smbd_core::{Config, Endpoint, Instant, Role};
+use smbd_core::{Config, Endpoint, Role};
 
 /// Most commands that wait for the driver, of all handles of a connection together.
 pub const COMMANDS: usize = 16;
-
-/// A backend that an async task can wait for.
-pub trait PollReady: Backend {
-    /// The error of the backend itself.
-    type Error: Error + Clone;
-
-    /// Returns `Ready` if the backend may have input, or the time `until` on its clock has come. Otherwise it returns
-    /// `Pending` and wakes the task of `cx` when one of these is the case. It may be ready without input. Without
-    /// `until` there is no time limit.
-    ///
-    /// # Errors
-    /// The device does not answer, or a system call fails.
-    fn poll_ready(
-        &mut self,
-        cx: &mut Context<'_>,
-        until: Option<Instant>,
-    ) -> Poll<Result<(), <Self as PollReady>::Error>>;
-}
-
-/// The limits of received messages that wait for the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Most messages that wait for the program; 0 counts as 1.
-    pub messages_max: usize,
-    /// The number of their bytes from which on no other message is received; 0 counts as 1. The last message may exceed
-    /// it.
-    pub bytes_max: usize,
-    /// Whether fragments are received as they arrive ([`Endpoint::in_pieces`]). [`Receiver::recv_piece`] returns them, and
-    /// they count as messages above. [`open_with`] leaves this to its caller's machine.
-    pub in_pieces: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { messages_max: 256, bytes_max: 4 << 20, in_pieces: false }
-    }
-}
 
 /// Opens a connection over a new backend. Returns at once, with the future that waits until the connection is
 /// established and the future that drives it.
@@ -130,6 +91,6 @@ pub fn open_with<B: PollReady, C: Messages>(
     let (established, establishing) = oneshot::channel();
     let (tell_ended, ended) = watch::channel(None);
     let connecting = Connecting::new(shared.clone(), ended, commands, establishing);
-    let driver = Driver::new(machine, backend, shared, established, to_do, tell_ended);
+    let driver = Driver::new(machine, backend, options, shared, established, to_do, tell_ended);
     (connecting, driver)
 }

@@ -1,78 +1,89 @@
-//! The upper layer of a driven connection: it sends events to the callers that wait for them.
+//! What callers wait for, and who they are.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
-
-use bytes::Bytes;
 use std::time::Duration;
 
-use super::PollReady;
+use smbd_core::Negotiated;
+use smbd_core::error::{CommandError, RdmaError};
+
 use super::command::{Answer, Offer};
-use super::piece::Piece;
 use super::shared::Shared;
-use crate::{Failure, Messages};
-use smbd_core::backend::{BufferLookup, Handler};
-use smbd_core::endpoint::{EndpointEvent, Message};
-use smbd_core::error::{CloseReason, RegistrationError};
-use smbd_core::{Negotiated, OpId, RegId};
+use crate::Failure;
+use crate::link::{Ending, Event};
 
-/// `M` is a buffer, `E` the error of a backend.
+/// `E` is the error of a backend.
 #[derive(Debug)]
-pub(super) struct Program<M, E> {
+pub(super) struct Program<E> {
     pub(super) shared: Arc<Shared<E>>,
-    pub(super) established: Option<Answer<Negotiated, E>>,
-    pub(super) operations: BTreeMap<OpId, (M, Answer<(), E>)>,
-    pub(super) registrations: BTreeMap<RegId, Registered<M, E>>,
+    established: Option<Answer<Negotiated, E>>,
+    pub(super) operations: Waiting<Answer<(), E>>,
+    pub(super) registering: Waiting<Answer<Offer<E>, E>>,
+    pub(super) leaving: Waiting<Answer<(), E>>,
     pub(super) probe: Option<Answer<Duration, E>>,
-    /// Callers that wait until this number of messages is finished.
+    /// Callers that wait until this number of messages is sent.
     flushes: VecDeque<(u64, Answer<(), E>)>,
-    /// Messages given to the endpoint since the beginning.
+    /// Messages given to the link since the beginning.
     pub(super) queued: u64,
-    /// Of those, messages that were sent or aborted.
+    /// Of those, messages that were sent.
     sent: u64,
-    /// How the connection ended.
-    pub(super) closed: Option<Result<CloseReason, Failure<E>>>,
 }
 
-/// A registration, from its command to its end.
+/// Callers that wait, by the name of what they wait for. There are few: a search costs less than a tree.
 #[derive(Debug)]
-pub(super) struct Registered<M, E> {
-    pub(super) buffer: M,
-    /// The caller that registers it, until the result is known.
-    pub(super) asked: Option<Answer<Offer<E>, E>>,
-    /// The caller that deregisters it.
-    pub(super) leaving: Option<Answer<(), E>>,
+pub(super) struct Waiting<A> {
+    callers: Vec<(u64, A)>,
+    next: u64,
 }
 
-impl<M, E> Program<M, E> {
+impl<A> Waiting<A> {
+    const fn new() -> Self {
+        Self { callers: Vec::new(), next: 0 }
+    }
+
+    /// Adds a caller, with a name that was never used.
+    pub(super) fn add(&mut self, caller: A) -> u64 {
+        let name = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.push(name, caller);
+        name
+    }
+
+    pub(super) fn push(&mut self, name: u64, caller: A) {
+        self.callers.push((name, caller));
+    }
+
+    fn take(&mut self, name: u64) -> Option<A> {
+        let at = self.callers.iter().position(|(of, _)| *of == name)?;
+        Some(self.callers.swap_remove(at).1)
+    }
+}
+
+impl<E> Program<E> {
     pub(super) fn new(shared: Arc<Shared<E>>, established: Answer<Negotiated, E>) -> Self {
         Self {
             shared,
             established: Some(established),
-            operations: BTreeMap::new(),
-            registrations: BTreeMap::new(),
+            operations: Waiting::new(),
+            registering: Waiting::new(),
+            leaving: Waiting::new(),
             probe: None,
             flushes: VecDeque::new(),
             queued: 0,
             sent: 0,
-            closed: None,
         }
     }
 
-    /// Answers when all messages that are queued now are finished.
+    /// Answers when all messages that are queued now are sent.
     pub(super) fn flush(&mut self, answer: Answer<(), E>) {
         // Those who gave up do not add up.
         self.flushes.retain(|(_, answer)| !answer.is_closed());
         self.flushes.push_back((self.queued, answer));
-        self.tell_flushed();
     }
 
-    /// Whether messages wait to be sent.
-    pub(super) const fn is_sending(&self) -> bool {
-        self.sent < self.queued
-    }
-
-    fn tell_flushed(&mut self) {
+    /// So many messages were sent since the beginning.
+    pub(super) fn sent(&mut self, sent: u64) {
+        self.sent = sent;
         while self.flushes.front().is_some_and(|(until, _)| *until <= self.sent) {
             if let Some((_, answer)) = self.flushes.pop_front() {
                 tell(answer, Ok(()));
@@ -80,108 +91,61 @@ impl<M, E> Program<M, E> {
         }
     }
 
-    fn registered(&mut self, id: RegId, result: Result<Offer<E>, RegistrationError>) {
-        let failed = result.is_err();
-        if let Some(answer) = self.registrations.get_mut(&id).and_then(|known| known.asked.take()) {
-            tell(answer, result.map_err(Failure::from));
-        }
-        if failed {
-            self.registrations.remove(&id);
-        }
-    }
-
-    fn deregistered(&mut self, id: RegId, result: Result<(), RegistrationError>) {
-        // After a failure the backend keeps the buffer for as long as the device may have it.
-        let known = self.registrations.remove(&id);
-        self.shared.forget(id);
-        if let Some(answer) = known.and_then(|known| known.leaving) {
-            tell(answer, result.map_err(Failure::from));
-        }
-    }
-}
-
-impl<M, E: Clone> Program<M, E> {
-    /// Ends the connection for all callers that wait.
-    pub(super) fn end(&mut self, failure: Failure<E>) {
-        if let Some(answer) = self.established.take() {
-            tell(answer, Err(failure.clone()));
-        }
-        for (_, answer) in self.flushes.drain(..) {
-            tell(answer, Err(failure.clone()));
-        }
-        self.shared.end(failure);
-    }
-}
-
-impl<M, E> BufferLookup<M> for Program<M, E> {
-    fn operation(&self, op: OpId) -> Option<&M> {
-        self.operations.get(&op).map(|(buffer, _)| buffer)
-    }
-
-    fn registration(&self, id: RegId) -> Option<&M> {
-        self.registrations.get(&id).map(|known| &known.buffer)
-    }
-}
-
-impl<B: PollReady, C: Messages> Handler<B, C> for Program<B::Buffer, B::Error> {
-    fn event(&mut self, endpoint: &mut C, backend: &mut B, event: EndpointEvent) {
+    /// Passes an event on to who waits for it.
+    pub(super) fn event(&mut self, event: Event<u64, E>) {
         match event {
-            EndpointEvent::Established(negotiated) => {
+            Event::Established(negotiated) => {
                 if let Some(answer) = self.established.take() {
                     tell(answer, Ok(negotiated));
                 }
             }
-            EndpointEvent::ConnectFailed(error) => {
-                self.closed = Some(Err(error.into()));
-                self.end(error.into());
-            }
-            EndpointEvent::Message(message) => {
-                let piece = match message {
-                    Message::Owned(bytes) => Piece { bytes, remaining: 0 },
-                    Message::Borrowed(fragment) => {
-                        // Copied: the program may keep it for long, and the receive is wanted back. It was borrowed because it
-                        // is there.
-                        let bytes = backend.fragment(&fragment).map(Bytes::copy_from_slice);
-                        let remaining = fragment.remaining();
-                        let _ = endpoint.release(endpoint.endpoint().now(), fragment);
-                        Piece { bytes: bytes.unwrap_or_default(), remaining }
-                    }
-                };
-                if self.shared.push(piece) {
-                    endpoint.pause();
+            Event::RdmaDone { name, result } => {
+                let answer = self.operations.take(name);
+                // One that came too late is told by the end of the connection.
+                let is_late =
+                    matches!(result, Err(Failure::Rdma(RdmaError::Command(CommandError::Closing))));
+                if let Some(answer) = answer.filter(|_| !is_late) {
+                    tell(answer, result);
                 }
             }
-            // The end of the connection follows.
-            EndpointEvent::Sent { result: Err(_), .. } => {}
-            EndpointEvent::Sent { result: Ok(()), .. } => {
-                self.sent = self.sent.saturating_add(1);
-                self.tell_flushed();
+            Event::Registered { name, result } => {
+                if let Some(answer) = self.registering.take(name) {
+                    let offer = |descriptors| Offer::new(name, descriptors, Arc::clone(&self.shared));
+                    tell(answer, result.map(offer));
+                }
             }
-            EndpointEvent::Probed(result) => {
+            Event::Deregistered { name, result } => {
+                self.shared.forget(name);
+                if let Some(answer) = self.leaving.take(name) {
+                    tell(answer, result);
+                }
+            }
+            Event::Invalidated { name, token } => self.shared.invalidated(name, token),
+            Event::Probed(result) => {
                 if let Some(answer) = self.probe.take() {
                     tell(answer, result.map_err(Failure::from));
                 }
             }
-            EndpointEvent::Invalidated { id, token } => self.shared.invalidated(id, token),
-            EndpointEvent::RdmaDone { op, result } => {
-                // After a failure the device may still have the buffer; the backend keeps it as long.
-                if let Some((_, answer)) = self.operations.remove(&op) {
-                    tell(answer, result.map_err(Failure::from));
-                }
-            }
-            EndpointEvent::Registered { id, result } => {
-                let connection = endpoint.endpoint().connection();
-                let offer =
-                    || Offer::new(id, connection.live_segments(id).collect(), Arc::clone(&self.shared));
-                self.registered(id, result.map(|()| offer()));
-            }
-            EndpointEvent::Deregistered { id, result } => self.deregistered(id, result),
-            EndpointEvent::Closed(reason) => {
-                self.closed = Some(Ok(reason));
-                self.end(Failure::Closed(reason));
-            }
-            EndpointEvent::Writable | EndpointEvent::Drained => {}
+            // It is seen before any other event.
+            Event::Ended(_) => {}
         }
+    }
+}
+
+impl<E: Clone> Program<E> {
+    /// Ends the connection for all callers that wait for no event.
+    pub(super) fn end(&mut self, ending: &Ending<E>) {
+        let failure = || match ending {
+            Ok(reason) => Failure::Closed(*reason),
+            Err(failure) => failure.clone(),
+        };
+        if let Some(answer) = self.established.take() {
+            tell(answer, Err(failure()));
+        }
+        for (_, answer) in self.flushes.drain(..) {
+            tell(answer, Err(failure()));
+        }
+        self.shared.end(failure);
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::PollReady;
 use super::handle::{FailureOf, Handle};
-use super::piece::Piece;
+use crate::link::Piece;
 use smbd_core::error::CloseReason;
 
 /// The half of a connection that receives messages. After it is dropped, messages that arrive are discarded.

@@ -221,8 +221,8 @@ impl<B: PollReady> Sender<B> {
     /// which ends the access too. [`Failure::Closed`](crate::Failure::Closed), or the error because of which
     /// the connection cannot be driven: it is closing or has ended.
     pub async fn deregister(&self, registration: &Registration) -> Result<(), FailureOf<B>> {
-        let id = registration.id;
-        self.ask(|answer| Command::Deregister { id, answer }).await
+        let name = registration.name;
+        self.ask(|answer| Command::Deregister { name, answer }).await
     }
 
     /// Returns a token of this side that the peer has invalidated and whose registration is not deregistered, each

@@ -9,13 +9,9 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use super::Options;
-use super::piece::Piece;
+use crate::link::Piece;
 use crate::Failure;
-use smbd_core::{RegId, Token};
-
-/// Most messages and bytes that are kept when both sides are without credits, if twice the limits are less.
-const MESSAGES_LEAST: usize = 1024;
-const BYTES_LEAST: usize = 1 << 20;
+use smbd_core::Token;
 
 #[derive(Debug)]
 pub(super) struct Shared<E>(Mutex<State<E>>);
@@ -31,7 +27,7 @@ struct State<E> {
     driver: Option<Waker>,
     wishes: Wishes,
     /// Tokens of this side that the peer has invalidated. Those of a registration go with it.
-    invalidated: VecDeque<(RegId, Token)>,
+    invalidated: VecDeque<(u64, Token)>,
     /// The reason why commands are refused.
     over: Option<Failure<E>>,
 }
@@ -46,7 +42,9 @@ pub(super) struct Wishes {
     /// To close, after this time at the latest.
     pub(super) close: Option<Duration>,
     /// Registrations whose caller has dropped its future.
-    pub(super) unclaimed: Vec<RegId>,
+    pub(super) unclaimed: Vec<u64>,
+    /// Messages that wait for the program, and their bytes.
+    pub(super) kept: (usize, usize),
 }
 
 impl<E> Shared<E> {
@@ -68,31 +66,17 @@ impl<E> Shared<E> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a message for the program, or a piece of one. Returns whether the limits are reached.
-    pub(super) fn push(&self, message: Piece) -> bool {
+    /// Adds a message for the program, or a piece of one. Returns how many wait, and their bytes.
+    pub(super) fn push(&self, message: Piece) -> (usize, usize) {
         let mut state = self.lock();
-        if state.wishes.deaf {
-            return false;
+        if !state.wishes.deaf {
+            state.bytes = state.bytes.saturating_add(message.bytes.len());
+            state.messages.push_back(message);
         }
-        state.bytes = state.bytes.saturating_add(message.bytes.len());
-        state.messages.push_back(message);
-        let (waker, is_full) = (state.receiver.take(), state.is_full());
+        let (waker, kept) = (state.receiver.take(), state.kept());
         drop(state);
         wake(waker);
-        is_full
-    }
-
-    /// Whether the limits are reached.
-    pub(super) fn is_full(&self) -> bool {
-        self.lock().is_full()
-    }
-
-    /// Whether the larger limits are reached that apply when both sides are without credits.
-    pub(super) fn is_overfull(&self) -> bool {
-        let state = self.lock();
-        let Options { messages_max, bytes_max, .. } = state.options;
-        state.messages.len() >= messages_max.saturating_mul(2).max(MESSAGES_LEAST)
-            || state.bytes >= bytes_max.saturating_mul(2).max(BYTES_LEAST)
+        kept
     }
 
     /// The next message, or piece of one; `None` if the connection has ended and there is no other.
@@ -118,7 +102,8 @@ impl<E> Shared<E> {
         let mut state = self.lock();
         keep_waker(&mut state.driver, cx);
         let Wishes { deaf, abandoned, close, .. } = state.wishes;
-        Wishes { deaf, abandoned, close, unclaimed: mem::take(&mut state.wishes.unclaimed) }
+        let unclaimed = mem::take(&mut state.wishes.unclaimed);
+        Wishes { deaf, abandoned, close, unclaimed, kept: state.kept() }
     }
 
     /// Changes the handles' wishes.
@@ -134,8 +119,8 @@ impl<E> Shared<E> {
         wake(waker);
     }
 
-    pub(super) fn invalidated(&self, id: RegId, token: Token) {
-        self.lock().invalidated.push_back((id, token));
+    pub(super) fn invalidated(&self, name: u64, token: Token) {
+        self.lock().invalidated.push_back((name, token));
     }
 
     pub(super) fn take_invalidated(&self) -> Option<Token> {
@@ -143,14 +128,14 @@ impl<E> Shared<E> {
     }
 
     /// Removes the invalidated tokens of a registration that has ended.
-    pub(super) fn forget(&self, gone: RegId) {
-        self.lock().invalidated.retain(|(id, _)| *id != gone);
+    pub(super) fn forget(&self, gone: u64) {
+        self.lock().invalidated.retain(|(name, _)| *name != gone);
     }
 
     /// Refuses commands from now on. The first reason counts.
-    pub(super) fn end(&self, failure: Failure<E>) {
+    pub(super) fn end(&self, failure: impl FnOnce() -> Failure<E>) {
         let mut state = self.lock();
-        state.over.get_or_insert(failure);
+        state.over.get_or_insert_with(failure);
         let waker = state.receiver.take();
         drop(state);
         wake(waker);
@@ -165,6 +150,10 @@ impl<E: Clone> Shared<E> {
 }
 
 impl<E> State<E> {
+    fn kept(&self) -> (usize, usize) {
+        (self.messages.len(), self.bytes)
+    }
+
     fn is_full(&self) -> bool {
         self.messages.len() >= self.options.messages_max.max(1) || self.bytes >= self.options.bytes_max.max(1)
     }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::mem;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -237,9 +238,10 @@ fn all_messages_that_came_are_told_before_the_end() {
 
 #[test]
 fn memory_is_refused_on_a_connection_that_goes_on_and_not_by_its_end() {
-    assert!(ends(&CommandError::Closing.into()));
-    assert!(!ends(&CommandError::NoRoom { what: "registrations" }.into()));
-    assert!(!ends(&RegisterError::Segments { segments: 300, max: 256 }));
+    let refused = |error| Failure::<Infallible>::Register(error);
+    assert!(ends(&refused(CommandError::Closing.into())));
+    assert!(!ends(&refused(CommandError::NoRoom { what: "registrations" }.into())));
+    assert!(!ends(&refused(RegisterError::Segments { segments: 300, max: 256 })));
 }
 
 #[test]

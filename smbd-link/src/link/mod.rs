@@ -1,0 +1,475 @@
+//! A connection with its backend, driven by the task that uses it.
+//!
+//! ```text
+//! send, rdma_read, rdma_write, register, deregister, probe, close        poll_event, poll_recv, poll_ready
+//!   | orders, in turn; what finds no room waits                            ^ events and messages, until they are asked for
+//! Link: an Endpoint and a backend that is PollReady
+//! ```
+//!
+//! A link makes progress when it is polled, and only then: there is no other task, no channel and no lock on its way. The backend is
+//! looked at when it has woken the task, or when something was asked for.
+//!
+//! # Limits
+//!
+//! **Receiving.** Received messages wait until there are [`Options::messages_max`] messages or [`Options::bytes_max`] bytes. Then the
+//! endpoint is [paused](smbd_core::Endpoint::pause): messages stay in their receive buffers, no receive is posted again, and soon the
+//! peer has no credit left. So at most `bytes_max` bytes and one message of
+//! [`Params::max_fragmented_recv_size`](smbd_core::Params::max_fragmented_recv_size) bytes wait. A message is never refused because of
+//! `bytes_max`. When the connection ends, the messages in the receive buffers wait in addition.
+//!
+//! Credits are the only flow control of SMB Direct, and messages carry them. So two sides that have both paused cannot grant each other
+//! credits any more. Therefore, while messages wait to be sent and neither side has a credit to spare, messages are received one by one
+//! beyond the limits, up to twice the limits (at least 1024 messages or 1 MiB). That is enough for a program that answers each message. If
+//! a program only sends and never receives, the side that waits too long for a credit ends the connection (5 s in Windows, 3.1.5.1).
+//!
+//! **Sending.** Orders are always taken. [`Link::poll_ready`] says when more should be given.
+
+mod alarm;
+mod event;
+mod inbox;
+mod orders;
+mod rest;
+mod upper;
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use smbd_core::backend::drive_at;
+use smbd_core::error::{CloseReason, CommandError, RdmaError, RegisterError, SendError};
+use smbd_core::{Access, BufferDescriptorV1, Close, Endpoint, Instant, RdmaVerb, Token};
+
+use crate::{Failure, Messages, PollReady};
+use alarm::Alarm;
+pub use event::{Ending, Event, Piece};
+use inbox::Inbox;
+pub use inbox::Options;
+use orders::{Order, Orders, Transfer};
+pub use rest::Rest;
+use upper::Upper;
+
+/// Turns of one poll. After them the task yields to other tasks.
+const TURNS_MAX: u32 = 4;
+/// One buffer is one region or one window.
+const SEGMENTS: u16 = 1;
+/// Bytes of messages that may wait to be sent before no more should be given.
+const WAITING_MAX: usize = 1 << 20;
+
+type FailureOf<B> = Failure<<B as PollReady>::Error>;
+
+/// A connection over a backend, driven by whoever polls it. The owner names its RDMA operations and registrations with values of type `N`,
+/// as the `wr_id` of verbs: events repeat them.
+///
+/// Dropping it ends the connection at once; [`into_rest`](Self::into_rest) ends it in order.
+pub struct Link<B: PollReady, N, C: Messages = Endpoint> {
+    machine: C,
+    backend: B,
+    upper: Upper<B::Buffer, N, <B as PollReady>::Error>,
+    orders: Orders<B::Buffer, N>,
+    alarm: Alarm,
+    /// Something was asked for that the machine has not done yet.
+    is_asked: bool,
+    closing: Closing,
+    /// It is over: nothing can be done with it any more.
+    ending: Option<Ending<<B as PollReady>::Error>>,
+    /// The ending was told as an event.
+    is_told: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    No,
+    /// Within this time.
+    Wanted(Duration),
+    /// It begins when the endpoint has all orders, or at this time.
+    Asked(Instant),
+    /// The endpoint is closing.
+    Told,
+}
+
+enum Turn {
+    Again,
+    Asleep,
+    Over,
+}
+
+impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
+    /// A link over a new backend, with a new machine: an [`Endpoint`], or a wrapper of one. The first poll begins to connect.
+    #[must_use]
+    pub fn new(machine: C, backend: B, options: Options) -> Self {
+        Self {
+            machine,
+            backend,
+            upper: Upper::new(options),
+            orders: Orders::new(),
+            alarm: Alarm::new(),
+            is_asked: false,
+            closing: Closing::No,
+            ending: None,
+            is_told: false,
+        }
+    }
+
+    /// The driven machine.
+    #[must_use]
+    pub const fn machine(&self) -> &C {
+        &self.machine
+    }
+
+    /// The backend.
+    #[must_use]
+    pub const fn backend(&self) -> &B {
+        &self.backend
+    }
+
+    /// How the connection has ended; `None` if it has not. It may not be drained yet: [`Event::Ended`] says that.
+    #[must_use]
+    pub fn closed(&self) -> Option<&Ending<<B as PollReady>::Error>> {
+        self.ending.as_ref().or(self.upper.closed.as_ref())
+    }
+
+    /// Whether the connection is drained, or cannot be driven any more: only its backend is left.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.ending.is_some()
+    }
+
+    /// Orders that wait for room in the endpoint.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.orders.len()
+    }
+
+    /// Messages that the endpoint has taken since the beginning, and of those the ones that were sent. A message that was sent
+    /// [unsignalled](Self::send_unsignalled) may count as sent late.
+    #[must_use]
+    pub const fn messages(&self) -> (u64, u64) {
+        (self.upper.queued, self.upper.sent)
+    }
+
+    /// What the owner keeps of the messages that it has taken: it counts against the limits.
+    pub fn keep(&mut self, messages: usize, bytes: usize) {
+        self.upper.inbox.keep(messages, bytes);
+        self.is_asked |= self.may_resume();
+    }
+
+    /// Takes no message any more, and drops those that wait.
+    pub fn ignore_messages(&mut self) {
+        if !self.upper.inbox.is_deaf() {
+            self.upper.inbox.ignore();
+            self.is_asked = true;
+        }
+    }
+
+    /// Sends a message of 1 to `max_fragmented_send_size` bytes (3.1.4.2), behind all earlier orders. Its last fragment invalidates the
+    /// peer's token `invalidate`, if the transport can do that.
+    ///
+    /// A message that the endpoint refuses, because it is empty or too long, ends the connection.
+    pub fn send(&mut self, payload: Bytes, invalidate: Option<Token>) {
+        self.order(Order::Send { payload, invalidate, is_signalled: true });
+    }
+
+    /// Sends a message like [`send`](Self::send), of which nobody asks when it was sent: the peer's answer says so.
+    pub fn send_unsignalled(&mut self, payload: Bytes, invalidate: Option<Token>) {
+        self.order(Order::Send { payload, invalidate, is_signalled: false });
+    }
+
+    /// Transfers `len` bytes between the beginning of `buffer` and byte `offset` of the peer's buffer that `remote` describes (3.1.4.5,
+    /// 3.1.4.6), behind all earlier orders. Ends with [`Event::RdmaDone`]. The link keeps a clone of the buffer until then.
+    pub fn rdma(
+        &mut self,
+        name: N,
+        verb: RdmaVerb,
+        buffer: B::Buffer,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+        len: u32,
+    ) {
+        self.order(Order::Rdma(Transfer { name, verb, buffer, remote, offset, len }));
+    }
+
+    fn order(&mut self, order: Order<B::Buffer, N>) {
+        self.is_asked = true;
+        if self.is_open() {
+            self.orders.push(order);
+        } else {
+            self.refuse(order);
+        }
+    }
+
+    /// Whether orders are taken.
+    fn is_open(&self) -> bool {
+        self.closing == Closing::No && self.closed().is_none()
+    }
+
+    /// An order comes too late.
+    fn refuse(&mut self, order: Order<B::Buffer, N>) {
+        // That a message does not arrive is said by the end of the connection.
+        if let Order::Rdma(Transfer { name, .. }) = order {
+            self.upper.rdma_done(name, Err(RdmaError::Command(CommandError::Closing).into()));
+        }
+    }
+
+    /// Gives the peer access to all of `buffer` (3.1.4.3). Ends with [`Event::Registered`]. The link keeps the buffer until the
+    /// registration has ended.
+    pub fn register(&mut self, name: N, buffer: B::Buffer, access: Access) {
+        self.is_asked = true;
+        if self.is_over() {
+            let error = RegisterError::Command(CommandError::Closing);
+            return self.upper.events.push_back(Event::Registered { name, result: Err(error.into()) });
+        }
+        match self.machine.register(self.backend.now(), access, SEGMENTS) {
+            Ok(id) => self.upper.asked(id, name, buffer),
+            Err(error) => {
+                self.upper.events.push_back(Event::Registered { name, result: Err(error.into()) });
+            }
+        }
+    }
+
+    /// Ends the peer's access to a registered buffer (3.1.4.4). Ends with [`Event::Deregistered`].
+    pub fn deregister(&mut self, name: N) {
+        self.is_asked = true;
+        let refused = match self.upper.registered(name) {
+            None => RegisterError::NotRegistered,
+            Some(id) => match self.machine.deregister(self.backend.now(), id) {
+                Ok(()) => return self.upper.leaving(id),
+                Err(error) => error,
+            },
+        };
+        self.upper.events.push_back(Event::Deregistered { name, result: Err(refused.into()) });
+    }
+
+    /// Sends a keepalive probe (SMB_DIRECT_RESPONSE_REQUESTED, 2.2.3). Ends with [`Event::Probed`].
+    ///
+    /// # Errors
+    /// Another probe is not finished, or the connection is closing.
+    pub fn probe(&mut self) -> Result<(), CommandError> {
+        self.is_asked = true;
+        self.machine.probe(self.backend.now())
+    }
+
+    /// Ends the connection when all earlier orders are finished, or after this time. Later orders are refused. The first call counts.
+    pub fn close(&mut self, within: Duration) {
+        if self.closing == Closing::No {
+            self.closing = Closing::Wanted(within);
+            self.is_asked = true;
+        }
+    }
+
+    /// Ends the connection at once. Orders that wait are lost.
+    pub fn abort(&mut self) {
+        if self.closing == Closing::Told || self.is_over() {
+            return;
+        }
+        self.drop_orders();
+        self.closing = Closing::Told;
+        let now = self.backend.now();
+        self.machine.close(now, Close::Abort);
+        self.is_asked = true;
+    }
+
+    /// Takes no longer what waits for room in the endpoint: messages are lost, operations have failed.
+    pub fn drop_orders(&mut self) {
+        while let Some(order) = self.orders.pop() {
+            self.refuse(order);
+        }
+    }
+
+    /// Gives the connection up: a future that ends it at once, and is ready when its backend can be dropped.
+    pub fn into_rest(self) -> Rest<B, N, C> {
+        Rest::new(self)
+    }
+
+    /// The backend of a connection that [is over](Self::is_over), or that ends here.
+    pub fn into_backend(self) -> B {
+        self.backend
+    }
+
+    /// Drives the connection. Returns the next event. Messages are not among them: they wait for [`poll_recv`](Self::poll_recv).
+    pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event<N, <B as PollReady>::Error>> {
+        self.drive(cx);
+        if let Some(event) = self.upper.events.pop_front() {
+            return Poll::Ready(event);
+        }
+        match &self.ending {
+            Some(ending) if !self.is_told => {
+                self.is_told = true;
+                Poll::Ready(Event::Ended(ending.clone()))
+            }
+            _ => Poll::Pending,
+        }
+    }
+
+    /// Drives the connection. Returns the next message, or piece of one; `None` if the connection has ended and there is no other. Events
+    /// that came before it may still wait for [`poll_event`](Self::poll_event).
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+        self.drive(cx);
+        match self.try_recv() {
+            Some(piece) => Poll::Ready(Some(piece)),
+            None if self.closed().is_some() => Poll::Ready(None),
+            None => Poll::Pending,
+        }
+    }
+
+    /// Returns the next message that is here, or piece of one. Does not drive the connection: after [`poll_event`](Self::poll_event) was
+    /// `Pending`, all events that came before the message were returned.
+    pub fn try_recv(&mut self) -> Option<Piece> {
+        let piece = self.upper.inbox.pop()?;
+        self.is_asked |= self.may_resume();
+        Some(piece)
+    }
+
+    /// Drives the connection. Ready when little waits to be sent, so that more may be ordered. Also ready when the connection has ended.
+    pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.drive(cx);
+        let is_full = self.orders.bytes() >= WAITING_MAX && self.closed().is_none();
+        if is_full { Poll::Pending } else { Poll::Ready(()) }
+    }
+
+    /// Whether messages wait for [`poll_recv`](Self::poll_recv).
+    #[must_use]
+    pub fn has_messages(&self) -> bool {
+        !self.upper.inbox.is_empty()
+    }
+
+    /// Drives the connection if the backend has woken the task, or if something was asked for. Then the task is woken later.
+    fn drive(&mut self, cx: &Context<'_>) {
+        let has_rung = self.alarm.has_rung(cx);
+        if !has_rung && !self.is_asked || self.is_over() {
+            return;
+        }
+        let waker = self.alarm.waker().clone();
+        let mut cx = Context::from_waker(&waker);
+        for _ in 0..TURNS_MAX {
+            self.is_asked = false;
+            match self.turn(&mut cx) {
+                Ok(Turn::Again) => {}
+                Ok(Turn::Asleep) => return,
+                Ok(Turn::Over) => return self.end(None),
+                Err(failure) => return self.end(Some(failure)),
+            }
+        }
+        waker.wake_by_ref();
+    }
+
+    fn turn(&mut self, cx: &mut Context<'_>) -> Result<Turn, FailureOf<B>> {
+        let now = self.backend.now();
+        self.give(now);
+        self.close_if_due(now);
+        if self.may_resume() {
+            self.machine.resume();
+        }
+        if let Some(failure) = self.upper.refused.take() {
+            return Err(failure);
+        }
+        let deadline = drive_at(now, &mut self.machine, &mut self.backend, &mut self.upper)?;
+        if self.machine.is_drained() {
+            return Ok(Turn::Over);
+        }
+        if self.upper.closed.is_some() {
+            self.drop_orders();
+        }
+        let waited = self.orders.len();
+        self.give(now);
+        let is_closed = self.close_if_due(now);
+        if is_closed || self.orders.len() < waited || self.may_resume() {
+            return Ok(Turn::Again);
+        }
+        let close_at = match self.closing {
+            Closing::Asked(until) => Some(until),
+            Closing::No | Closing::Wanted(_) | Closing::Told => None,
+        };
+        match self.backend.poll_ready(cx, deadline.into_iter().chain(close_at).min()) {
+            Poll::Ready(Ok(())) => Ok(Turn::Again),
+            Poll::Ready(Err(error)) => Err(Failure::Backend(error)),
+            Poll::Pending => Ok(Turn::Asleep),
+        }
+    }
+
+    /// Whether a paused endpoint may deliver a message: there is room, or both sides are without credits. A side that
+    /// waits to send keeps its last credit for a message that grants, and has no receive to grant. A peer without
+    /// credits cannot grant any either. One more message frees a receive.
+    fn may_resume(&self) -> bool {
+        let endpoint = self.machine.endpoint();
+        if !endpoint.is_paused() {
+            return false;
+        }
+        let credits = endpoint.connection().credits();
+        let stands_still = self.upper.is_sending() && credits.send() <= 1 && credits.outstanding() == 0;
+        let inbox = &self.upper.inbox;
+        !inbox.is_full() || stands_still && !inbox.is_overfull()
+    }
+
+    /// Gives the endpoint what waits, as far as it has room.
+    pub(crate) fn give(&mut self, now: Instant) {
+        while let Some(order) = self.orders.pop() {
+            match order {
+                Order::Send { payload, invalidate, is_signalled } => {
+                    let taken = if is_signalled {
+                        self.machine.send(now, payload, invalidate)
+                    } else {
+                        self.machine.send_unsignalled(now, payload, invalidate)
+                    };
+                    match taken {
+                        Ok(_) => self.upper.queued = self.upper.queued.saturating_add(1),
+                        Err(refused) => match refused.error {
+                            SendError::Command(CommandError::NoRoom { .. } | CommandError::NotEstablished) => {
+                                let payload = refused.payload;
+                                self.orders.put_back(Order::Send { payload, invalidate, is_signalled });
+                                return;
+                            }
+                            // The connection is ending: what is queued may be lost then.
+                            SendError::Command(_) => {}
+                            error => self.upper.refused = Some(error.into()),
+                        },
+                    }
+                }
+                Order::Rdma(transfer) => {
+                    let Transfer { name, verb, ref remote, offset, len, .. } = transfer;
+                    match self.machine.rdma(now, verb, len, Arc::clone(remote), offset) {
+                        Ok(op) => self.upper.started(op, name, transfer.buffer),
+                        Err(RdmaError::Command(CommandError::NoRoom { .. } | CommandError::NotEstablished)) => {
+                            self.orders.put_back(Order::Rdma(transfer));
+                            return;
+                        }
+                        Err(error) => self.upper.rdma_done(name, Err(error.into())),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins to close if that was requested, and no order is before it or its time limit has come.
+    fn close_if_due(&mut self, now: Instant) -> bool {
+        if let Closing::Wanted(within) = self.closing {
+            self.closing = Closing::Asked(now.saturating_add(within));
+        }
+        let Closing::Asked(until) = self.closing else { return false };
+        let is_due = self.orders.is_empty() || until <= now;
+        if is_due {
+            self.drop_orders();
+            self.closing = Closing::Told;
+            self.machine.close(now, Close::Flush { until });
+        }
+        is_due
+    }
+
+    fn end(&mut self, cut_off: Option<FailureOf<B>>) {
+        self.drop_orders();
+        self.upper.end();
+        let closed = self.upper.closed.take().unwrap_or(Ok(CloseReason::Local));
+        self.ending = Some(cut_off.map_or(closed, Err));
+    }
+}
+
+impl<B: PollReady, N, C: Messages> fmt::Debug for Link<B, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("phase", &self.machine.endpoint().connection().phase())
+            .field("waiting", &self.orders.len())
+            .field("closing", &self.closing)
+            .finish_non_exhaustive()
+    }
+}
