@@ -1,12 +1,15 @@
 //! Clients over RDMA devices.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::future::Future;
-use std::pin::{Pin, pin};
+use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use smbd_link::Failure;
-use smbd_link::handles::{self, Connection, Piece, PollReady, Receiver, Sender};
+use smbd_core::error::{CommandError, RdmaError};
+use smbd_core::{Endpoint, Negotiated, RdmaVerb};
+use smbd_link::link::{Event, Link, Options, Piece, Rest};
+use smbd_link::{Failure, Messages, PollReady};
 use smbd_smb2::relay::BufferId;
 use smbd_verbs::tokio::AsyncEnd;
 
@@ -15,51 +18,46 @@ use crate::pump::{Client, Memory, Operation, Order};
 /// Bytes of messages that may be queued and not sent. Beyond them the client gets nothing before all are sent.
 const UNSENT_MAX: usize = 1 << 20;
 
-type Running<B> = handles::Operation<B>;
-type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type FailureOf<B> = Failure<<B as PollReady>::Error>;
 
-/// A client over an RDMA device, or over another backend that async tasks can wait for.
-pub struct Rdma<B: PollReady = AsyncEnd> {
-    sender: Sender<B>,
-    receiver: Receiver<B>,
-    /// The order that waits for room.
-    queueing: Option<Boxed<Queued<B>>>,
-    operations: Vec<(BufferId, Running<B>)>,
+/// A client over an RDMA device, or over another backend that async tasks can wait for. The connection is driven by whoever polls this,
+/// and only then.
+pub struct Rdma<B: PollReady = AsyncEnd, C: Messages = Endpoint> {
+    /// `None` when it was left.
+    pub(crate) link: Option<Link<B, BufferId, C>>,
+    /// What came of buffers.
+    told: VecDeque<Event<BufferId, <B as PollReady>::Error>>,
+    /// Bytes of messages that were ordered since all were sent.
     unsent: usize,
-    ended: Ended,
+    /// Why it is over.
+    ended: Option<String>,
+    leave: fn(Rest<B, BufferId, C>),
 }
 
-enum Ended {
-    NotYet(Boxed<String>),
-    Because(String),
-}
-
-/// An order that the connection has taken, or has not because it ended.
-enum Queued<B: PollReady> {
-    Message,
-    Operation(BufferId, Result<Running<B>, Failure<<B as PollReady>::Error>>),
-}
-
-impl<B> Rdma<B>
-where
-    B: PollReady + 'static,
-    B::Buffer: Memory + Sync,
-    <B as PollReady>::Error: Send + Sync,
-{
-    /// Wraps an established connection. One [in pieces](smbd_link::handles::Options::in_pieces) needs memory for some
-    /// fragments of a message only.
-    #[must_use]
-    pub fn new(connection: Connection<B>) -> Self {
-        let (sender, receiver) = connection.split();
-        let of_end = sender.clone();
-        let ended: Boxed<String> = Box::pin(async move {
-            match of_end.ended().await {
-                Ok(reason) => reason.to_string(),
-                Err(failure) => failure.to_string(),
-            }
+impl<B: PollReady, C: Messages> Rdma<B, C> {
+    /// Establishes a connection over a new backend, with a new machine: an [`Endpoint`], or a wrapper of one. Waits until that is done, and
+    /// returns the negotiated values as well. One
+    /// [in pieces](Endpoint::in_pieces) needs memory for some fragments of a message only. What is left of it in the end goes to `leave`.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the connection ends.
+    ///
+    /// # Errors
+    /// [`Failure::Connect`]: it is not established. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: a fault of this side.
+    pub async fn establish(
+        machine: C,
+        backend: B,
+        options: Options,
+        leave: fn(Rest<B, BufferId, C>),
+    ) -> Result<(Self, Negotiated), FailureOf<B>> {
+        let link = Some(Link::new(machine, backend, options));
+        let mut rdma = Self { link, told: VecDeque::new(), unsent: 0, ended: None, leave };
+        let established = poll_fn(|cx| match &mut rdma.link {
+            Some(link) => link.poll_established(cx),
+            None => Poll::Pending,
         });
-        let ended = Ended::NotYet(ended);
-        Self { sender, receiver, queueing: None, operations: Vec::new(), unsent: 0, ended }
+        let negotiated = established.await?;
+        Ok((rdma, negotiated))
     }
 
     /// The most bytes of messages that wait in it to be sent if none is longer than `answer_max`.
@@ -69,93 +67,113 @@ where
         (UNSENT_MAX as u64).saturating_add(answer_max as u64)
     }
 
-    /// A handle of the connection.
-    #[must_use]
-    pub fn sender(&self) -> Sender<B> {
-        self.sender.clone()
+    /// Finishes what was ordered for at most `within`, and then ends the connection. Waits until it is over, and returns the reason.
+    pub async fn close(mut self, within: Duration) -> String {
+        if let Some(link) = &mut self.link {
+            link.ignore_messages();
+            link.close(within);
+        }
+        poll_fn(|cx| self.poll_over(cx)).await
+    }
+
+    fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<String> {
+        self.drive(cx);
+        self.ended.clone().map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Drives the connection, and takes what it tells.
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        let Some(link) = &mut self.link else { return };
+        while let Poll::Ready(event) = link.poll_event(cx) {
+            match event {
+                Event::Ended(Ok(reason)) => self.ended = Some(reason.to_string()),
+                Event::Ended(Err(failure)) => self.ended = Some(failure.to_string()),
+                event => self.told.push_back(event),
+            }
+        }
+    }
+
+    /// What has come of a buffer.
+    pub(crate) fn poll_told(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Event<BufferId, <B as PollReady>::Error>> {
+        self.drive(cx);
+        self.told.pop_front().map_or(Poll::Pending, Poll::Ready)
     }
 }
 
-impl<B> Client for Rdma<B>
+impl<B: PollReady, C: Messages> Client for Rdma<B, C>
 where
-    B: PollReady + 'static,
-    B::Buffer: Memory + Sync,
-    <B as PollReady>::Error: Send + Sync,
+    B::Buffer: Memory,
 {
     type Memory = B::Buffer;
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
-        // The task stays registered when this future is dropped, and nothing is lost with it.
-        pin!(self.receiver.recv_piece()).poll(cx).map(Result::ok)
+        self.drive(cx);
+        let Some(link) = &mut self.link else { return Poll::Ready(None) };
+        match link.try_recv() {
+            Some(piece) => Poll::Ready(Some(piece)),
+            None if link.closed().is_some() => Poll::Ready(None),
+            None => Poll::Pending,
+        }
     }
 
     fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<String> {
-        if let Ended::NotYet(ended) = &mut self.ended {
-            let Poll::Ready(why) = ended.as_mut().poll(cx) else { return Poll::Pending };
-            self.ended = Ended::Because(why);
-        }
-        match &self.ended {
-            Ended::Because(why) => Poll::Ready(why.clone()),
-            Ended::NotYet(_) => Poll::Pending,
-        }
+        self.poll_over(cx)
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(queueing) = &mut self.queueing else { return Poll::Ready(()) };
-        let Poll::Ready(queued) = queueing.as_mut().poll(cx) else { return Poll::Pending };
-        self.queueing = None;
-        // Of one that was refused because the connection has ended, no result is due: the end follows.
-        if let Queued::Operation(buffer, Ok(running)) = queued {
-            self.operations.push((buffer, running));
+        if self.unsent > UNSENT_MAX {
+            self.drive(cx);
         }
-        Poll::Ready(())
+        let Some(link) = &mut self.link else { return Poll::Ready(()) };
+        let (queued, sent) = link.messages();
+        if link.waiting() == 0 && sent == queued {
+            self.unsent = 0;
+        }
+        if self.unsent > UNSENT_MAX && link.closed().is_none() { Poll::Pending } else { link.poll_ready(cx) }
     }
 
     fn order(&mut self, order: Order<B::Buffer>) {
-        let sender = self.sender.clone();
-        self.queueing = Some(match order {
+        let Some(link) = &mut self.link else { return };
+        let (verb, Operation { buffer, memory, remote, offset, len }) = match order {
             Order::Send { message, invalidate } => {
                 self.unsent = self.unsent.saturating_add(message.len());
-                let must_flush = self.unsent > UNSENT_MAX;
-                if must_flush {
-                    self.unsent = 0;
-                }
-                Box::pin(async move {
-                    let sent = match invalidate {
-                        Some(token) => sender.send_invalidating(message, token).await,
-                        None => sender.send(message).await,
-                    };
-                    if sent.is_ok() && must_flush {
-                        // A failure is the end of the connection, which is told.
-                        let _ = sender.flush().await;
-                    }
-                    Queued::Message
-                })
+                return link.send(message, invalidate);
             }
-            Order::Read(Operation { buffer, memory, remote, offset, len }) => Box::pin(async move {
-                Queued::Operation(buffer, sender.start_rdma_read(&memory, &remote, offset, len).await)
-            }),
-            Order::Write(Operation { buffer, memory, remote, offset, len }) => Box::pin(async move {
-                Queued::Operation(buffer, sender.start_rdma_write(&memory, &remote, offset, len).await)
-            }),
-        });
+            Order::Read(operation) => (RdmaVerb::Read, operation),
+            Order::Write(operation) => (RdmaVerb::Write, operation),
+        };
+        link.rdma(buffer, verb, memory, remote, offset, len);
     }
 
     fn poll_done(&mut self, cx: &mut Context<'_>) -> Poll<(BufferId, bool)> {
-        let done = self.operations.iter_mut().enumerate().find_map(|(at, (_, running))| {
-            match Pin::new(running).poll(cx) {
-                Poll::Ready(result) => Some((at, result.is_ok())),
-                Poll::Pending => None,
+        loop {
+            match self.poll_told(cx) {
+                // Of one that was refused because the connection has ended, no result is due: the end follows.
+                Poll::Ready(Event::RdmaDone {
+                    result: Err(Failure::Rdma(RdmaError::Command(CommandError::Closing))),
+                    ..
+                }) => {}
+                Poll::Ready(Event::RdmaDone { name, result }) => return Poll::Ready((name, result.is_ok())),
+                Poll::Ready(_) => {}
+                Poll::Pending => return Poll::Pending,
             }
-        });
-        let Some((at, is_success)) = done else { return Poll::Pending };
-        let (buffer, _) = self.operations.swap_remove(at);
-        Poll::Ready((buffer, is_success))
+        }
     }
 }
 
-impl<B: PollReady> fmt::Debug for Rdma<B> {
+impl<B: PollReady, C: Messages> Drop for Rdma<B, C> {
+    fn drop(&mut self) {
+        if let Some(link) = self.link.take() {
+            (self.leave)(link.into_rest());
+        }
+    }
+}
+
+impl<B: PollReady, C: Messages> fmt::Debug for Rdma<B, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rdma").field("sender", &self.sender).finish_non_exhaustive()
+        f.debug_struct("Rdma").field("link", &self.link).finish_non_exhaustive()
     }
 }

@@ -6,11 +6,10 @@ use std::time::Duration;
 use smbd_core::backend::Backend as _;
 use smbd_core::{Config, ConfigError, Endpoint, Negotiated, Params, Role};
 use smbd_smb2::client;
-use smbd_verbs::tokio::{AsyncEnd, Failure, Options};
+use smbd_verbs::tokio::{AsyncEnd, Failure, Options, leave};
 use smbd_verbs::{Buffer, Clock, VerbsConnection};
-use tokio::runtime::Handle;
 
-use super::rdma::{Rdma, Rest};
+use super::rdma::Rdma;
 use super::{Memory, MemoryError};
 
 /// Ports of SMB Direct: on iWARP, and elsewhere. They are tried in this order, as clients of Linux do.
@@ -71,16 +70,6 @@ impl Connector {
             }),
         }
     }
-}
-
-/// Ends a connection. Nobody waits for that.
-fn leave(rest: Rest<AsyncEnd>) {
-    // Outside of a runtime it ends here.
-    let Ok(runtime) = Handle::try_current() else { return };
-    drop(runtime.spawn(async move {
-        let end = rest.await;
-        drop(tokio::task::spawn_blocking(move || drop(end)));
-    }));
 }
 
 impl Memory for Buffer {

@@ -63,21 +63,10 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
             lost: None,
             leave,
         };
-        rdma.limits = limits(poll_fn(|cx| rdma.poll_established(cx)).await?);
-        Ok(rdma)
-    }
-
-    fn poll_established(&mut self, cx: &mut Context<'_>) -> Poll<Result<Negotiated, FailureOf<B>>> {
-        let Some(link) = &mut self.link else { return Poll::Pending };
-        loop {
-            match link.poll_event(cx) {
-                Poll::Ready(Event::Established(negotiated)) => return Poll::Ready(Ok(negotiated)),
-                Poll::Ready(Event::Ended(Err(failure))) => return Poll::Ready(Err(failure)),
-                Poll::Ready(Event::Ended(Ok(reason))) => return Poll::Ready(Err(Failure::Closed(reason))),
-                Poll::Ready(_) => {}
-                Poll::Pending => return Poll::Pending,
-            }
+        if let Some(link) = &mut rdma.link {
+            rdma.limits = limits(poll_fn(|cx| link.poll_established(cx)).await?);
         }
+        Ok(rdma)
     }
 
     /// Drives the connection, and takes what it tells.

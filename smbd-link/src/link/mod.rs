@@ -39,7 +39,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smbd_core::backend::drive_at;
 use smbd_core::error::{CloseReason, CommandError, RdmaError, RegisterError, SendError};
-use smbd_core::{Access, BufferDescriptorV1, Close, Endpoint, Instant, RdmaVerb, Token};
+use smbd_core::{Access, BufferDescriptorV1, Close, Endpoint, Instant, Negotiated, RdmaVerb, Token};
 
 use crate::{Failure, Messages, PollReady};
 use alarm::Alarm;
@@ -56,6 +56,8 @@ const TURNS_MAX: u32 = 4;
 const SEGMENTS: u16 = 1;
 /// Bytes of messages that may wait to be sent before no more should be given.
 const WAITING_MAX: usize = 1 << 20;
+/// Orders that may wait for room in the endpoint before no more should be given.
+const ORDERS_MAX: usize = 64;
 
 type FailureOf<B> = Failure<<B as PollReady>::Error>;
 
@@ -287,6 +289,19 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
         self.backend
     }
 
+    /// Drives the connection. Ready when it is established, or over. To be called before any other poll.
+    pub fn poll_established(&mut self, cx: &mut Context<'_>) -> Poll<Result<Negotiated, FailureOf<B>>> {
+        loop {
+            match self.poll_event(cx) {
+                Poll::Ready(Event::Established(negotiated)) => return Poll::Ready(Ok(negotiated)),
+                Poll::Ready(Event::Ended(Err(failure))) => return Poll::Ready(Err(failure)),
+                Poll::Ready(Event::Ended(Ok(reason))) => return Poll::Ready(Err(Failure::Closed(reason))),
+                Poll::Ready(_) => {}
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
     /// Drives the connection. Returns the next event. Messages are not among them: they wait for [`poll_recv`](Self::poll_recv).
     pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event<N, <B as PollReady>::Error>> {
         self.drive(cx);
@@ -321,11 +336,18 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
         Some(piece)
     }
 
-    /// Drives the connection. Ready when little waits to be sent, so that more may be ordered. Also ready when the connection has ended.
+    /// Ready when little waits to be sent, so that more may be ordered. Also ready when the connection has ended. Drives the connection
+    /// only if much waits: orders that come together go to the device together.
     pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.drive(cx);
-        let is_full = self.orders.bytes() >= WAITING_MAX && self.closed().is_none();
-        if is_full { Poll::Pending } else { Poll::Ready(()) }
+        if self.is_full() {
+            self.drive(cx);
+        }
+        if self.is_full() { Poll::Pending } else { Poll::Ready(()) }
+    }
+
+    fn is_full(&self) -> bool {
+        let is_much = self.orders.bytes() >= WAITING_MAX || self.orders.len() >= ORDERS_MAX;
+        is_much && self.closed().is_none()
     }
 
     /// Whether messages wait for [`poll_recv`](Self::poll_recv).

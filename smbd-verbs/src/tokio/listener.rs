@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use smbd_core::{Config, Role};
 
 use super::ready::Readable;
-use super::{Connection, Failure, Options, establish};
+use super::{AsyncEnd, Connection, Failure, Options, establish};
 use crate::{Clock, Error, LinkType, ListenOptions, ListenerCounters, RejectReason, wait};
 
 /// Listens for connection requests in a tokio task.
@@ -121,6 +121,14 @@ impl Incoming {
     pub async fn accept_with(self, config: &Config, options: Options) -> Result<Connection, Failure> {
         let end = self.0.accept(config, Clock::start())?;
         establish(Role::Acceptor, end, config, options).await
+    }
+
+    /// Accepts the request when the returned backend is driven: an end for a [`Link`](smbd_link::link::Link). Returns at once.
+    ///
+    /// # Errors
+    /// The device cannot carry the connection, or the reactor cannot register the file descriptor.
+    pub fn into_end(self, config: &Config) -> Result<AsyncEnd, Error> {
+        AsyncEnd::new(self.0.accept(config, Clock::start())?)
     }
 
     /// Rejects the request. The initiator gets the text of `reason`. Returns at once.

@@ -35,6 +35,7 @@ use std::net::SocketAddr;
 
 use smbd_core::{Config, Role};
 use smbd_link::handles;
+use smbd_link::link::Rest;
 
 pub use listener::{Incoming, Listener};
 pub use ready::AsyncEnd;
@@ -108,4 +109,14 @@ pub fn open(
     options: Options,
 ) -> Result<(Connecting, Driver), Error> {
     Ok(handles::open(role, AsyncEnd::new(end)?, config, options))
+}
+
+/// Ends a connection that has no user any more, as a task of the runtime, and drops its backend on a thread that may block. Nobody waits
+/// for that. Outside of a runtime the connection ends here.
+pub fn leave<N: Copy + PartialEq + Send + 'static>(rest: Rest<AsyncEnd, N>) {
+    let Ok(runtime) = ::tokio::runtime::Handle::try_current() else { return };
+    drop(runtime.spawn(async move {
+        let end = rest.await;
+        drop(::tokio::task::spawn_blocking(move || drop(end)));
+    }));
 }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_broker::client as broker;
+use smbd_core::backend::Backend as _;
 use smbd_core::error::{CloseReason, DisconnectReason};
+use smbd_core::{Endpoint, Negotiated, Role};
 use smbd_gateway::{self as gateway, Brokered, Ending, Pump, Rdma, Tcp};
 use smbd_smb2::relay;
-use smbd_verbs::tokio::{Connection, Incoming, Options};
+use smbd_verbs::tokio::{Failure, Incoming, Options, leave};
 use smbd_verbs::{Buffer, RejectReason};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -54,18 +56,15 @@ impl Client {
             return;
         };
         match connect(incoming, stream, &settings).await {
-            Ok((connection, tcp)) => {
-                let negotiated = connection.negotiated();
+            Ok((rdma, negotiated, tcp)) => {
                 let limits = Limits {
                     max_read_write_size: negotiated.max_read_write_size,
                     max_fragmented_size: negotiated.max_fragmented_send_size,
                     device: settings.device,
                 };
-                let rdma = Rdma::new(connection);
-                let sender = rdma.sender();
-                drop(self.through(rdma, limits, tcp, names, &settings).await);
+                let rdma = self.through(rdma, limits, tcp, names, &settings).await;
                 // How it ends was said.
-                let _ = sender.close(CLOSE_WITHIN).await;
+                let _ = rdma.close(CLOSE_WITHIN).await;
             }
             Err(why) => self.failed(client, why),
         }
@@ -189,10 +188,15 @@ async fn connect(
     incoming: Incoming,
     stream: TcpStream,
     settings: &Settings,
-) -> Result<(Connection, Tcp), String> {
+) -> Result<(Rdma, Negotiated, Tcp), String> {
     let tcp = tcp(stream)?;
-    let connection = incoming.accept_with(&settings.config, OPTIONS).await;
-    Ok((connection.map_err(|failure| trouble::why(&failure))?, tcp))
+    let establish = async {
+        let end = incoming.into_end(&settings.config).map_err(Failure::Backend)?;
+        let machine = Endpoint::new(Role::Acceptor, &settings.config, end.now()).in_pieces();
+        Rdma::establish(machine, end, OPTIONS, leave).await
+    };
+    let (rdma, negotiated) = establish.await.map_err(|failure| trouble::why(&failure))?;
+    Ok((rdma, negotiated, tcp))
 }
 
 /// The end of a client in the words of who looks after the gateway.

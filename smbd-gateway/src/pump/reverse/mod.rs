@@ -120,6 +120,12 @@ impl<S: Server<P::Memory>, P: Peer, T: Clock> ReversePump<S, P, T> {
         let _ = within(&clock, time, given).await;
     }
 
+    /// The server. The client's connection ends here.
+    #[must_use]
+    pub fn into_server(self) -> P {
+        self.server
+    }
+
     /// What has passed.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {

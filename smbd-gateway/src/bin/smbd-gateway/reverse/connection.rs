@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbd_core::{Config, Role};
+use smbd_core::backend::Backend as _;
+use smbd_core::{Config, Endpoint, Negotiated, Role};
 use smbd_gateway::{Ending, RdmaServer, ReversePump, Tcp};
 use smbd_smb2::relay::{Bytes, reverse};
-use smbd_verbs::tokio::{Connection, Failure, Options, establish};
+use smbd_verbs::tokio::{AsyncEnd, Failure, Options, leave};
 use smbd_verbs::{Clock, VerbsConnection};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -50,7 +51,8 @@ impl Client {
 
 /// A server that was reached.
 struct Reached {
-    connection: Connection,
+    rdma: RdmaServer,
+    negotiated: Negotiated,
     server: SocketAddr,
     /// Whether the server can invalidate registrations.
     remote_invalidation: bool,
@@ -59,8 +61,10 @@ struct Reached {
 async fn connect(server: SocketAddr, config: &Config) -> Result<Reached, Failure> {
     let end = VerbsConnection::connect(server, None, config, Clock::start())?;
     let invalidation = end.remote_invalidation_later();
-    let connection = establish(Role::Initiator, end, config, Options::default()).await?;
-    Ok(Reached { connection, server, remote_invalidation: invalidation.is_possible() })
+    let end = AsyncEnd::new(end)?;
+    let machine = Endpoint::new(Role::Initiator, config, end.now());
+    let (rdma, negotiated) = RdmaServer::establish(machine, end, Options::default(), leave).await?;
+    Ok(Reached { rdma, negotiated, server, remote_invalidation: invalidation.is_possible() })
 }
 
 /// Connects to the first server that answers.
@@ -80,13 +84,12 @@ async fn reach(stream: TcpStream, shared: &Shared) -> Result<(Tcp, Reached), Str
 
 async fn through(
     tcp: Tcp,
-    Reached { connection, server, remote_invalidation }: Reached,
+    Reached { rdma, negotiated, server, remote_invalidation }: Reached,
     client: SocketAddr,
     mut stop: watch::Receiver<bool>,
     shared: &Shared,
 ) {
     Counters::add(&shared.counters.taken, 1);
-    let negotiated = connection.negotiated();
     let named = |what| shared.log.line(what).with("client", client);
     named("client connected").with("server", server).write();
     let device = shared.settings.device;
@@ -105,8 +108,6 @@ async fn through(
             return;
         }
     };
-    let rdma = RdmaServer::new(connection);
-    let sender = rdma.sender();
     let mut pump = ReversePump::new(&config, tcp, rdma, shared.settings.session);
     let (mut kind, mut bytes) = (Kind::default(), Bytes::default());
     let mut look = interval(LOOK_EVERY);
@@ -133,13 +134,13 @@ async fn through(
     }
     pump.flush(FLUSH_WITHIN).await;
     // The client's connection ends here.
-    drop(pump);
+    let rdma = pump.into_server();
     let line = kind.tell(named("client ended"));
     let line = line.number("bytes_in", bytes.from_client).number("bytes_out", bytes.to_client);
     let line = line.number("rdma_in", bytes.rdma_read).number("rdma_out", bytes.rdma_write);
     line.maybe("why", ending.as_ref().map(why)).write();
     // How it ends was said.
-    let _ = sender.close(CLOSE_WITHIN).await;
+    let _ = rdma.close(CLOSE_WITHIN).await;
 }
 
 /// The end of a client in the words of who looks after the gateway.
