@@ -107,7 +107,8 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
             Ok(descriptors) => {
                 let part = self.parts.get(&of).and_then(|(offset, len)| part_of(&descriptors, *offset, *len));
                 let is_inside = part.is_some();
-                self.told.push_back(part.map_or(Registered::Impossible(of), |part| Registered::Valid(of, part)));
+                self.told
+                    .push_back(part.map_or(Registered::Impossible(of), |part| Registered::Valid(of, part)));
                 if !is_inside && let Some(link) = &mut self.link {
                     // Nobody has a use for it.
                     link.deregister(of);

@@ -1,14 +1,15 @@
 //! The gateway of a run: what its program does with a client, over a simulated device and a simulated stream.
 
+use std::fmt::Display;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
+use smbd_core::Negotiated;
 use smbd_gateway::{Client, Copied, Ending, Pump, Rdma, Server};
 use smbd_link::Messages;
-use smbd_link::handles::{Connecting, Connection, Options, open_with};
 use smbd_sim::Side;
 use smbd_sim::loops::{LoopEnd, Stage};
 use smbd_smb2::relay::{self, Statistics};
@@ -25,30 +26,30 @@ pub const CLOSE_WITHIN: Duration = Duration::from_secs(3);
 /// Accepts the client, and serves it until its end.
 pub async fn serve(stage: Stage, plan: Rc<Plan>, stream: Stream, notes: Notes) {
     let machine = stage.machine_in_pieces(Side::Acceptor);
-    let connecting = connect(machine, Side::Acceptor, &stage, plan.waiting, &notes);
-    if let Some(connection) = established(connecting, &notes).await {
-        through(connection, stage, &plan, stream, &notes).await;
+    let establishing = Rdma::establish(machine, stage.end(Side::Acceptor), plan.waiting, drop);
+    if let Some((rdma, negotiated)) = established(establishing, &notes).await {
+        let rdma = through(rdma, negotiated, stage, &plan, stream, &notes).await;
+        if let Some(rdma) = rdma {
+            note_over(rdma.close(CLOSE_WITHIN).await, &notes);
+        }
     }
 }
 
-async fn through(
-    connection: Connection<LoopEnd<Memory>>,
+async fn through<C: Messages>(
+    rdma: Rdma<LoopEnd<Memory>, C>,
+    negotiated: Negotiated,
     stage: Stage,
     plan: &Plan,
     stream: Stream,
     notes: &Notes,
-) {
-    let negotiated = connection.negotiated();
+) -> Option<Rdma<LoopEnd<Memory>, C>> {
     let (read_write, fragmented) = (negotiated.max_read_write_size, negotiated.max_fragmented_send_size);
-    let Some(config) = config(plan, read_write, fragmented, notes) else { return };
-    let rdma = Rdma::new(connection);
-    let sender = rdma.sender();
-    let clock = VirtualTime(stage.clone());
+    let config = config(plan, read_write, fragmented, notes)?;
+    let clock = VirtualTime(stage);
     let mut pump = Pump::with_clock(&config, rdma, server(plan, stream), plan.session_within, clock);
     to_end(&mut pump, plan, notes).await;
     // The server's connection ends here.
-    drop(pump);
-    let _ = sender.close(CLOSE_WITHIN).await;
+    Some(pump.into_client())
 }
 
 /// Runs a pump until a side has ended, or the gateway is told to stop.
@@ -86,39 +87,27 @@ pub fn server(plan: &Plan, stream: Stream) -> Either {
     if plan.is_copied { Either::Copied(Copied::new(stream)) } else { Either::Direct(Direct(stream)) }
 }
 
-/// The connection of the gateway, whose driver is a task of its own.
-pub fn connect(
-    machine: impl Messages + 'static,
-    side: Side,
-    stage: &Stage,
-    waiting: Options,
+/// A connection once it is established, with what was negotiated; `None` if it is not.
+pub async fn established<R, E: Display>(
+    establishing: impl Future<Output = Result<(R, Negotiated), E>>,
     notes: &Notes,
-) -> Connecting<LoopEnd<Memory>> {
-    let (connecting, driver) = open_with(machine, stage.end(side), waiting);
-    let of_driver = notes.clone();
-    stage.spawn(async move {
-        let result = driver.await.result;
-        let why = result.map_or_else(|failure| failure.to_string(), |reason| reason.to_string());
-        of_driver.step(|| format!("gateway: connection over: {why}"));
-        let now = of_driver.now();
-        of_driver.note(|seen| seen.own.driver_ended = Some((now, why)));
-    });
-    connecting
-}
-
-/// The connection once it is established; `None` if it is not.
-pub async fn established(
-    connecting: Connecting<LoopEnd<Memory>>,
-    notes: &Notes,
-) -> Option<Connection<LoopEnd<Memory>>> {
-    match connecting.await {
-        Ok(connection) => Some(connection),
+) -> Option<(R, Negotiated)> {
+    match establishing.await {
+        Ok(established) => Some(established),
         Err(failure) => {
             notes.step(|| format!("gateway: not established: {failure}"));
             notes.note(|seen| seen.is_refused = true);
+            note_over(failure.to_string(), notes);
             None
         }
     }
+}
+
+/// The gateway's connection is over.
+pub fn note_over(why: String, notes: &Notes) {
+    notes.step(|| format!("gateway: connection over: {why}"));
+    let now = notes.now();
+    notes.note(|seen| seen.own.driver_ended = Some((now, why)));
 }
 
 /// The end of a pump; `None` if the gateway is told to stop before, after `stop` or by what happens to the device of its side.

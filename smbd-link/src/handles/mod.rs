@@ -48,7 +48,6 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-
 use ::tokio::sync::{mpsc, oneshot, watch};
 
 pub use connection::{Connecting, Connection};

@@ -102,8 +102,7 @@ impl<E> Program<E> {
             Event::RdmaDone { name, result } => {
                 let answer = self.operations.take(name);
                 // One that came too late is told by the end of the connection.
-                let is_late =
-                    matches!(result, Err(Failure::Rdma(RdmaError::Command(CommandError::Closing))));
+                let is_late = matches!(result, Err(Failure::Rdma(RdmaError::Command(CommandError::Closing))));
                 if let Some(answer) = answer.filter(|_| !is_late) {
                     tell(answer, result);
                 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use super::Options;
-use crate::link::Piece;
 use crate::Failure;
+use crate::link::Piece;
 use smbd_core::Token;
 
 #[derive(Debug)]

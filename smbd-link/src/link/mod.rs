@@ -437,7 +437,9 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
                     match taken {
                         Ok(_) => self.upper.queued = self.upper.queued.saturating_add(1),
                         Err(refused) => match refused.error {
-                            SendError::Command(CommandError::NoRoom { .. } | CommandError::NotEstablished) => {
+                            SendError::Command(
+                                CommandError::NoRoom { .. } | CommandError::NotEstablished,
+                            ) => {
                                 let payload = refused.payload;
                                 self.orders.put_back(Order::Send { payload, invalidate, is_signalled });
                                 return;
@@ -452,7 +454,9 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
                     let Transfer { name, verb, ref remote, offset, len, .. } = transfer;
                     match self.machine.rdma(now, verb, len, Arc::clone(remote), offset) {
                         Ok(op) => self.upper.started(op, name, transfer.buffer),
-                        Err(RdmaError::Command(CommandError::NoRoom { .. } | CommandError::NotEstablished)) => {
+                        Err(RdmaError::Command(
+                            CommandError::NoRoom { .. } | CommandError::NotEstablished,
+                        )) => {
                             self.orders.put_back(Order::Rdma(transfer));
                             return;
                         }

@@ -172,7 +172,8 @@ impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Handler<B, C> for Upper<B:
             EndpointEvent::Deregistered { id, result } => {
                 // After a failure the backend keeps the buffer for as long as the device may have it.
                 if let Some(Known { name, state: State::Leaving, .. }) = self.take_registration(id) {
-                    self.events.push_back(Event::Deregistered { name, result: result.map_err(Failure::from) });
+                    self.events
+                        .push_back(Event::Deregistered { name, result: result.map_err(Failure::from) });
                 }
             }
             EndpointEvent::Closed(reason) => self.closed = Some(Ok(reason)),

@@ -3,14 +3,15 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use smbd_core::Negotiated;
 use smbd_gateway::{Copied, RdmaServer, ReversePump};
-use smbd_link::handles::Connection;
+use smbd_link::Messages;
 use smbd_sim::Side;
 use smbd_sim::loops::{LoopEnd, Stage};
 use smbd_smb2::relay::reverse;
 
 use super::plan::{End, Plan};
-use crate::gateway::{CLOSE_WITHIN, FLUSH_WITHIN, connect, established, note_end, until_told};
+use crate::gateway::{CLOSE_WITHIN, FLUSH_WITHIN, established, note_end, note_over, until_told};
 use crate::memory::{Memory, VirtualTime};
 use crate::notes::Notes;
 use crate::server_end::{Direct, Either, Stream};
@@ -18,24 +19,24 @@ use crate::server_end::{Direct, Either, Stream};
 /// Connects to the server, and serves the client until its end.
 pub async fn serve(stage: Stage, plan: Rc<Plan>, stream: Stream, notes: Notes) {
     let (side, waiting) = (Side::Initiator, plan.common.waiting);
-    let connecting = if plan.is_in_pieces {
-        connect(stage.machine_in_pieces(side), side, &stage, waiting, &notes)
+    let end = stage.end(side);
+    if plan.is_in_pieces {
+        let establishing = RdmaServer::establish(stage.machine_in_pieces(side), end, waiting, drop);
+        through(established(establishing, &notes).await, stage, &plan, stream, &notes).await;
     } else {
-        connect(stage.machine(side), side, &stage, waiting, &notes)
-    };
-    if let Some(connection) = established(connecting, &notes).await {
-        through(connection, stage, &plan, stream, &notes).await;
+        let establishing = RdmaServer::establish(stage.machine(side), end, waiting, drop);
+        through(established(establishing, &notes).await, stage, &plan, stream, &notes).await;
     }
 }
 
-async fn through(
-    connection: Connection<LoopEnd<Memory>>,
+async fn through<C: Messages>(
+    reached: Option<(RdmaServer<LoopEnd<Memory>, C>, Negotiated)>,
     stage: Stage,
     plan: &Plan,
     stream: Stream,
     notes: &Notes,
 ) {
-    let negotiated = connection.negotiated();
+    let Some((rdma, negotiated)) = reached else { return };
     let params = reverse::Params {
         max_read_write_size: negotiated.max_read_write_size.min(plan.params.max_read_write_size),
         max_fragmented_send_size: negotiated
@@ -47,8 +48,6 @@ async fn through(
         Ok(config) => config,
         Err(error) => return notes.judge(Err(format!("plan: {error}"))),
     };
-    let rdma = RdmaServer::new(connection);
-    let sender = rdma.sender();
     let is_copied = plan.common.is_copied;
     let client = if is_copied { Either::Copied(Copied::new(stream)) } else { Either::Direct(Direct(stream)) };
     let clock = VirtualTime(stage.clone());
@@ -61,6 +60,5 @@ async fn through(
     note_end(notes, ending, pump.statistics());
     pump.flush(FLUSH_WITHIN).await;
     // The client's connection ends here.
-    drop(pump);
-    let _ = sender.close(CLOSE_WITHIN).await;
+    note_over(pump.into_server().close(CLOSE_WITHIN).await, notes);
 }
