@@ -26,7 +26,7 @@ pub struct Rdma<B: PollReady = AsyncEnd, C: Messages = Endpoint> {
     /// `None` when it was left.
     pub(crate) link: Option<Link<B, BufferId, C>>,
     /// What came of buffers.
-    told: VecDeque<Event<BufferId, <B as PollReady>::Error>>,
+    pub(crate) told: VecDeque<Event<BufferId, <B as PollReady>::Error>>,
     /// Bytes of messages that were ordered since all were sent.
     unsent: usize,
     /// Why it is over.

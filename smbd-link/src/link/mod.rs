@@ -434,31 +434,22 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
                     } else {
                         self.machine.send_unsignalled(now, payload, invalidate)
                     };
-                    match taken {
+                    match taken.map_err(|refused| (refused.error, refused.payload)) {
                         Ok(_) => self.upper.queued = self.upper.queued.saturating_add(1),
-                        Err(refused) => match refused.error {
-                            SendError::Command(
-                                CommandError::NoRoom { .. } | CommandError::NotEstablished,
-                            ) => {
-                                let payload = refused.payload;
-                                self.orders.put_back(Order::Send { payload, invalidate, is_signalled });
-                                return;
-                            }
-                            // The connection is ending: what is queued may be lost then.
-                            SendError::Command(_) => {}
-                            error => self.upper.refused = Some(error.into()),
-                        },
+                        Err((SendError::Command(error), payload)) if is_early(error) => {
+                            return self.orders.put_back(Order::Send { payload, invalidate, is_signalled });
+                        }
+                        // The connection is ending: what is queued may be lost then.
+                        Err((SendError::Command(_), _)) => {}
+                        Err((error, _)) => self.upper.refused = Some(error.into()),
                     }
                 }
                 Order::Rdma(transfer) => {
                     let Transfer { name, verb, ref remote, offset, len, .. } = transfer;
                     match self.machine.rdma(now, verb, len, Arc::clone(remote), offset) {
                         Ok(op) => self.upper.started(op, name, transfer.buffer),
-                        Err(RdmaError::Command(
-                            CommandError::NoRoom { .. } | CommandError::NotEstablished,
-                        )) => {
-                            self.orders.put_back(Order::Rdma(transfer));
-                            return;
+                        Err(RdmaError::Command(error)) if is_early(error) => {
+                            return self.orders.put_back(Order::Rdma(transfer));
                         }
                         Err(error) => self.upper.rdma_done(name, Err(error.into())),
                     }
@@ -488,6 +479,11 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
         let closed = self.upper.closed.take().unwrap_or(Ok(CloseReason::Local));
         self.ending = Some(cut_off.map_or(closed, Err));
     }
+}
+
+/// Whether there may be room for an order later.
+const fn is_early(error: CommandError) -> bool {
+    matches!(error, CommandError::NoRoom { .. } | CommandError::NotEstablished)
 }
 
 impl<B: PollReady, N, C: Messages> fmt::Debug for Link<B, N, C> {
