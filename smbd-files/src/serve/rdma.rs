@@ -1,27 +1,25 @@
 //! Clients over SMB Direct.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::future::Future;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::future::poll_fn;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use smbd_core::backend::OutOfMemory;
+use smbd_core::backend::{Backend as _, OutOfMemory};
 use smbd_core::error::{CloseReason, DisconnectReason};
-use smbd_link::handles::Operation;
+use smbd_core::{Config, Endpoint, RdmaVerb, Role};
+use smbd_link::link::{self, Ending, Link};
 use smbd_smb2::server::{OperationId, Transport};
-use smbd_verbs::Buffer;
-use smbd_verbs::tokio::{AsyncEnd, Connection, Failure, Receiver, Sender};
+use smbd_verbs::tokio::{AsyncEnd, Failure, Incoming, Options, leave};
+use smbd_verbs::{Buffer, Error};
 use tokio::time::Instant;
 
-use super::link::{Event, Link, Order};
+use super::link::{Event, Order};
 use super::queue::Queue;
 use super::stuck::{Watch, too_long};
 use crate::transport::Lost;
-
-type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Transfers under way at one time. The configuration of the connection has to allow so many.
 pub const TRANSFERS_MAX: u16 = 32;
@@ -36,29 +34,17 @@ const BUFFER_MIN: u32 = 64 << 10;
 /// A client over SMB Direct.
 pub struct RdmaLink {
     send_max: u32,
-    sender: Sender,
-    receiver: Receiver,
+    /// `None` when it was left.
+    link: Option<Link<AsyncEnd, OperationId>>,
     /// Orders that wait for the connection.
     queue: Queue,
-    /// The order that the connection is about to take.
-    queueing: Option<Queueing>,
     transfers: Vec<Transfer>,
+    /// Those that are over.
+    over: VecDeque<(OperationId, bool)>,
     watch: Watch,
     idle: Vec<Buffer>,
-    closing: Option<Boxed<()>>,
-}
-
-struct Queueing {
-    /// Bytes of memory of the order.
-    held: usize,
-    /// When it was ordered, if it is a transfer.
-    began: Option<Instant>,
-    queued: Boxed<Result<Queued, Lost>>,
-}
-
-enum Queued {
-    Message,
-    Transfer(Transfer),
+    /// Why nothing goes on.
+    lost: Option<Lost>,
 }
 
 struct Transfer {
@@ -68,30 +54,102 @@ struct Transfer {
     is_fetch: bool,
     /// When it was ordered: time in which it waited for others counts.
     began: Instant,
-    running: Operation<AsyncEnd>,
 }
 
 impl RdmaLink {
-    /// Wraps an established connection, whose configuration allows [`Self::TRANSFERS_MAX`] RDMA operations.
-    #[must_use]
-    pub fn new(connection: Connection) -> Self {
-        let send_max = connection.negotiated().max_fragmented_send_size;
-        let (sender, receiver) = connection.split();
-        Self {
-            send_max,
-            sender,
-            receiver,
+    /// Transfers under way at one time.
+    pub const TRANSFERS_MAX: u16 = TRANSFERS_MAX;
+
+    /// Accepts a client. `config` allows [`Self::TRANSFERS_MAX`] RDMA operations. Waits until the connection is established.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the connection ends.
+    ///
+    /// # Errors
+    /// The connection is not established, or the device fails.
+    pub async fn accept(incoming: Incoming, config: &Config, options: Options) -> Result<Self, Failure> {
+        let end = incoming.into_end(config).map_err(Failure::Backend)?;
+        let machine = Endpoint::new(Role::Acceptor, config, end.now());
+        let mut this = Self {
+            send_max: 0,
+            link: Some(Link::new(machine, end, options)),
             queue: Queue::new(),
-            queueing: None,
             transfers: Vec::new(),
+            over: VecDeque::new(),
             watch: Watch::default(),
             idle: Vec::new(),
-            closing: None,
+            lost: None,
+        };
+        if let Some(link) = &mut this.link {
+            let negotiated = poll_fn(|cx| link.poll_established(cx)).await?;
+            this.send_max = negotiated.max_fragmented_send_size;
+        }
+        Ok(this)
+    }
+
+    /// Drives the connection, and takes what it tells.
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        let Some(link) = &mut self.link else { return };
+        while let Poll::Ready(event) = link.poll_event(cx) {
+            match event {
+                link::Event::RdmaDone { name, result } => self.over.push_back((name, result.is_ok())),
+                link::Event::Ended(ending) => {
+                    self.lost.get_or_insert_with(|| why(ending));
+                }
+                _ => {}
+            }
         }
     }
 
-    /// Transfers under way at one time.
-    pub const TRANSFERS_MAX: u16 = TRANSFERS_MAX;
+    /// Gives the connection what waits, as far as it has room. Returns whether it has taken everything.
+    fn give(&mut self, cx: &mut Context<'_>) -> bool {
+        loop {
+            let Some(link) = &mut self.link else { return true };
+            if link.closed().is_some() {
+                return true;
+            }
+            let Some(is_transfer) = self.queue.first().map(Order::is_transfer) else {
+                return link.waiting() == 0;
+            };
+            let is_much = is_transfer && self.transfers.len() >= usize::from(TRANSFERS_MAX);
+            if is_much || link.poll_ready(cx).is_pending() {
+                return false;
+            }
+            let Some((began, order)) = self.queue.pop() else { return true };
+            if let Err(lost) = self.take(began, order) {
+                self.lost.get_or_insert(lost);
+                return true;
+            }
+        }
+    }
+
+    /// Gives the connection an order, which came at `began`.
+    fn take(&mut self, began: Instant, order: Order) -> Result<(), Lost> {
+        let (id, verb, buffer, remote, len) = match order {
+            Order::Send { message, invalidate } => {
+                let (bytes, start) = message.into_parts();
+                let message = Bytes::from(bytes);
+                let message = message.slice(start.min(message.len())..);
+                if let Some(link) = &mut self.link {
+                    link.send(message, invalidate);
+                }
+                return Ok(());
+            }
+            Order::Fetch { id, buffers, len } => (id, RdmaVerb::Read, self.buffer(len)?, buffers, len),
+            Order::Deliver { id, data, buffers } => {
+                let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+                let buffer = self.buffer(len)?;
+                buffer.fill(0, &data).map_err(Lost::because)?;
+                (id, RdmaVerb::Write, buffer, buffers, len)
+            }
+        };
+        let is_fetch = verb == RdmaVerb::Read;
+        self.transfers.push(Transfer { id, buffer: buffer.clone(), len, is_fetch, began });
+        if let Some(link) = &mut self.link {
+            link.rdma(id, verb, buffer, remote.into(), 0, len);
+        }
+        Ok(())
+    }
 
     /// A buffer of so many bytes at least.
     fn buffer(&mut self, len: u32) -> Result<Buffer, Lost> {
@@ -102,79 +160,11 @@ impl RdmaLink {
         }
     }
 
-    /// Gives the connection what waits; ready when it has taken everything.
-    fn poll_orders(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
-        loop {
-            if let Some(queueing) = &mut self.queueing {
-                let queued = ready!(queueing.queued.as_mut().poll(cx));
-                self.queueing = None;
-                match queued? {
-                    Queued::Message => {}
-                    Queued::Transfer(transfer) => self.transfers.push(transfer),
-                }
-            }
-            let is_transfer = self.queue.first().is_some_and(Order::is_transfer);
-            if is_transfer && self.transfers.len() >= usize::from(TRANSFERS_MAX) {
-                return Poll::Pending;
-            }
-            let Some((began, order)) = self.queue.pop() else { return Poll::Ready(Ok(())) };
-            let (held, is_transfer) = (order.held(), order.is_transfer());
-            let queued = self.take(began, order);
-            self.queueing = Some(Queueing { held, began: Some(began).filter(|_| is_transfer), queued });
-        }
-    }
-
-    /// Has the connection take an order, which came at `began`.
-    fn take(&mut self, began: Instant, order: Order) -> Boxed<Result<Queued, Lost>> {
-        let sender = self.sender.clone();
-        match order {
-            Order::Send { message, invalidate } => {
-                let (bytes, start) = message.into_parts();
-                let message = Bytes::from(bytes);
-                let message = message.slice(start.min(message.len())..);
-                Box::pin(async move {
-                    let sent = match invalidate {
-                        Some(token) => sender.send_invalidating(message, token).await,
-                        None => sender.send(message).await,
-                    };
-                    sent.map(|()| Queued::Message).map_err(why)
-                })
-            }
-            Order::Fetch { id, buffers, len } => {
-                let buffer = self.buffer(len);
-                let remote = Arc::from(buffers);
-                Box::pin(async move {
-                    let buffer = buffer?;
-                    let running = sender.start_rdma_read(&buffer, &remote, 0, len).await.map_err(why)?;
-                    Ok(Queued::Transfer(Transfer { id, buffer, len, is_fetch: true, began, running }))
-                })
-            }
-            Order::Deliver { id, data, buffers } => {
-                let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
-                let buffer = self.buffer(len).and_then(|buffer| {
-                    buffer.fill(0, &data).map_err(Lost::because)?;
-                    Ok(buffer)
-                });
-                let remote = Arc::from(buffers);
-                Box::pin(async move {
-                    let buffer = buffer?;
-                    let running = sender.start_rdma_write(&buffer, &remote, 0, len).await.map_err(why)?;
-                    Ok(Queued::Transfer(Transfer { id, buffer, len, is_fetch: false, began, running }))
-                })
-            }
-        }
-    }
-
     /// A transfer that is over.
-    fn poll_transfers(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
-        let over = self.transfers.iter_mut().enumerate().find_map(|(at, transfer)| {
-            match Pin::new(&mut transfer.running).poll(cx) {
-                Poll::Ready(result) => Some((at, result.is_ok())),
-                Poll::Pending => None,
-            }
-        });
-        let Some((at, is_success)) = over else { return Poll::Pending };
-        let Transfer { id, buffer, len, is_fetch, .. } = self.transfers.swap_remove(at);
+    fn take_over(&mut self) -> Option<Event> {
+        let (id, is_success) = self.over.pop_front()?;
+        let at = self.transfers.iter().position(|transfer| transfer.id == id)?;
+        let Transfer { buffer, len, is_fetch, .. } = self.transfers.swap_remove(at);
         let event = if is_fetch {
             let mut data = Vec::new();
             let is_there = is_success && buffer.append_to(0, len, &mut data).is_ok();
@@ -185,7 +175,7 @@ impl RdmaLink {
         if self.idle.len() < IDLE_MAX {
             self.idle.push(buffer);
         }
-        Poll::Ready(event)
+        Some(event)
     }
 }
 
@@ -196,17 +186,18 @@ fn new_buffer<B>(len: u32, make: impl FnOnce(u32) -> Result<B, OutOfMemory>) -> 
 }
 
 /// The end of a connection in the words of who looks after the server.
-fn why(failure: Failure) -> Lost {
-    match failure {
-        Failure::Closed(CloseReason::PeerClosed) => Lost::because("the client has left"),
-        Failure::Closed(CloseReason::Lost { reason: DisconnectReason::Unknown }) => {
+fn why(ending: Ending<Error>) -> Lost {
+    match ending {
+        Ok(CloseReason::PeerClosed) => Lost::because("the client has left"),
+        Ok(CloseReason::Lost { reason: DisconnectReason::Unknown }) => {
             Lost::because("the client has left, or its connection was lost: this device does not tell")
         }
-        other => Lost::because(other),
+        Ok(reason) => Lost::because(Failure::Closed(reason)),
+        Err(failure) => Lost::because(failure),
     }
 }
 
-impl Link for RdmaLink {
+impl super::link::Link for RdmaLink {
     fn transport(&self) -> Transport {
         Transport::Rdma { send_max: self.send_max }
     }
@@ -216,46 +207,73 @@ impl Link for RdmaLink {
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>, wants_messages: bool) -> Poll<Result<Event, Lost>> {
-        if let Poll::Ready(Err(lost)) = self.poll_orders(cx) {
-            return Poll::Ready(Err(lost));
+        // There may be room for more, once what was given is on its way.
+        loop {
+            let held = self.queue.held();
+            self.give(cx);
+            self.drive(cx);
+            if self.queue.held() == held {
+                break;
+            }
         }
-        if let Poll::Ready(event) = self.poll_transfers(cx) {
+        if let Some(event) = self.take_over() {
             return Poll::Ready(Ok(event));
         }
-        let waiting = self.queueing.as_ref().and_then(|queueing| queueing.began);
+        if let Some(lost) = &self.lost {
+            // Messages that came before the end are taken first, if they are wanted.
+            let link = self.link.as_mut().filter(|_| wants_messages);
+            let message =
+                link.and_then(Link::try_recv).map(|piece| Event::Message(BytesMut::from(piece.bytes)));
+            return Poll::Ready(message.ok_or_else(|| lost.clone()));
+        }
         let under_way = self.transfers.iter().map(|transfer| transfer.began);
-        let oldest = under_way.chain(waiting).chain(self.queue.oldest_transfer()).min();
+        let oldest = under_way.chain(self.queue.oldest_transfer()).min();
         if self.watch.poll(oldest, cx).is_ready() {
             return Poll::Ready(Err(too_long()));
         }
-        let queueing = self.queueing.as_ref().map_or(0, |queueing| queueing.held);
-        if !wants_messages || self.queue.held().saturating_add(queueing) > WAITING_MAX {
+        let Some(link) = &mut self.link else { return Poll::Pending };
+        if !wants_messages || self.queue.held().saturating_add(link.waiting_bytes()) > WAITING_MAX {
             return Poll::Pending;
         }
-        // The task stays registered when this future is dropped, and nothing is lost with it.
-        let message = ready!(pin!(self.receiver.recv()).poll(cx)).map_err(why)?;
-        Poll::Ready(Ok(Event::Message(BytesMut::from(message))))
+        match link.try_recv() {
+            Some(piece) => Poll::Ready(Ok(Event::Message(BytesMut::from(piece.bytes)))),
+            None => Poll::Pending,
+        }
     }
 
     fn is_transferring(&self) -> bool {
-        !self.transfers.is_empty() || self.queueing.is_some() || self.queue.oldest_transfer().is_some()
+        !self.transfers.is_empty() || self.queue.oldest_transfer().is_some()
     }
 
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // What comes of transfers is told to nobody any more, but the messages behind them have to leave.
-        while self.poll_transfers(cx).is_ready() {}
-        self.poll_orders(cx).map(|_| ())
+        loop {
+            let is_taken = self.give(cx);
+            self.drive(cx);
+            // What comes of transfers is told to nobody any more, but the messages behind them have to leave.
+            if self.take_over().is_none() {
+                let is_over =
+                    self.lost.is_some() || self.link.as_ref().is_none_or(|link| link.closed().is_some());
+                return if is_taken || is_over { Poll::Ready(()) } else { Poll::Pending };
+            }
+        }
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let sender = self.sender.clone();
-        let closing = self.closing.get_or_insert_with(|| {
-            Box::pin(async move {
-                // How it ends makes no difference any more.
-                let _ = sender.close(CLOSE_WITHIN).await;
-            })
-        });
-        closing.as_mut().poll(cx)
+        if let Some(link) = &mut self.link {
+            // How it ends makes no difference any more.
+            link.ignore_messages();
+            link.close(CLOSE_WITHIN);
+        }
+        self.drive(cx);
+        if self.link.as_ref().is_none_or(Link::is_over) { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+impl Drop for RdmaLink {
+    fn drop(&mut self) {
+        if let Some(link) = self.link.take() {
+            leave(link.into_rest());
+        }
     }
 }
 

@@ -144,6 +144,12 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
         self.orders.len()
     }
 
+    /// Bytes of the messages among them.
+    #[must_use]
+    pub const fn waiting_bytes(&self) -> usize {
+        self.orders.bytes()
+    }
+
     /// Messages that the endpoint has taken since the beginning, and of those the ones that were sent. A message that was sent
     /// [unsignalled](Self::send_unsignalled) may count as sent late.
     #[must_use]

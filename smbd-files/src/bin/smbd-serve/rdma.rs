@@ -76,8 +76,7 @@ impl Accept for Listener {
 async fn establish(incoming: Incoming) -> Result<RdmaLink, String> {
     let options = Options { bytes_max: WAITING_MAX, ..Options::default() };
     let config = config().map_err(|error| error.to_string())?;
-    let connection = incoming.accept_with(&config, options).await;
-    connection.map(RdmaLink::new).map_err(|failure| failure.to_string())
+    RdmaLink::accept(incoming, &config, options).await.map_err(|failure| failure.to_string())
 }
 
 #[cfg(test)]
