@@ -4,7 +4,7 @@
 //! Sender, Receiver, both in Connection      send, recv, RDMA, register, close: for tasks of the program
 //!   | commands, at most COMMANDS            ^ messages, at most Options
 //! Driver                                    the future that drives the connection: spawn it
-//! an Endpoint and a backend that is PollReady
+//! a Link                                    an Endpoint and a backend that is PollReady
 //! ```
 //!
 //! This module uses only tokio's channels, which need no runtime. The backend ([`PollReady`]) uses the reactor and the
@@ -13,21 +13,9 @@
 //!
 //! # Limits
 //!
-//! **Receiving.** Received messages are kept for the program until there are [`Options::messages_max`] messages or
-//! [`Options::bytes_max`] bytes. Then the driver [pauses](Endpoint::pause) the endpoint: messages stay in their receive
-//! buffers, no receive is posted again, and soon the peer has no credit left. So at most `bytes_max` bytes and one
-//! message of [`Params::max_fragmented_recv_size`](smbd_core::Params::max_fragmented_recv_size) bytes are kept. A message
-//! is never refused because of `bytes_max`. When the connection ends, the messages in the receive buffers are kept in
-//! addition.
-//!
-//! A connection [in pieces](Options::in_pieces) keeps fragments instead of messages: at most `bytes_max` bytes and one
-//! fragment, however long a message is.
-//!
-//! Credits are the only flow control of SMB Direct, and messages carry them. So two sides that have both paused cannot
-//! grant each other credits any more. Therefore, while messages wait to be sent and neither side has a credit to spare,
-//! messages are received one by one beyond the limits, up to twice the limits (at least 1024 messages or 1 MiB). That
-//! is enough for a program that answers each message, and waits in `send` meanwhile. If a program only sends and never
-//! receives, the side that waits too long for a credit ends the connection (5 s in Windows, 3.1.5.1).
+//! **Receiving** has the limits of a [link](crate::link): messages that wait for the program count, or, of a connection
+//! [in pieces](Options::in_pieces), fragments. A program that waits in `send` for room, and receives nothing meanwhile,
+//! still gets up to twice the limits.
 //!
 //! **Sending** waits for room: see [`Sender::send`].
 //!
