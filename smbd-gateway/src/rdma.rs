@@ -50,14 +50,9 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
         options: Options,
         leave: fn(Rest<B, BufferId, C>),
     ) -> Result<(Self, Negotiated), FailureOf<B>> {
-        let link = Some(Link::new(machine, backend, options));
-        let mut rdma = Self { link, told: VecDeque::new(), unsent: 0, ended: None, leave };
-        let established = poll_fn(|cx| match &mut rdma.link {
-            Some(link) => link.poll_established(cx),
-            None => Poll::Pending,
-        });
-        let negotiated = established.await?;
-        Ok((rdma, negotiated))
+        let (link, negotiated) = Link::new(machine, backend, options).established(leave).await?;
+        let link = Some(link);
+        Ok((Self { link, told: VecDeque::new(), unsent: 0, ended: None, leave }, negotiated))
     }
 
     /// The most bytes of messages that wait in it to be sent if none is longer than `answer_max`.

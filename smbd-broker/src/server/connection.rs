@@ -1,17 +1,18 @@
 //! A connection: between its transport and the sockets of its owners.
 
 use std::future::poll_fn;
-use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use smbd_link::handles::{Connection, PollReady, Receiver, Sender};
+use smbd_core::Negotiated;
+use smbd_link::link::{Link, Rest};
+use smbd_link::{Messages, PollReady};
 
 use super::hub::{Hub, Order};
 use super::lines::{Lines, Read};
 use super::system::{Boxed, System};
 use super::transport::{Done, Transport};
-use crate::broker::{ConnectionId, Peer};
+use crate::broker::{ConnectionId, Peer, TransferId};
 
 /// How long the owner of a connection that has ended may take to read the rest.
 const LINGER: Duration = Duration::from_secs(5);
@@ -21,15 +22,19 @@ const TURN: usize = 64;
 /// does not keep it.
 const DRAIN_MAX: usize = 1 << 16;
 
-/// Serves an established connection to its end. Returns `false` if there are too many; then it is dropped.
-pub async fn serve<S, B>(hub: Hub<S>, connection: Connection<B>, address: String) -> bool
+/// Serves an established connection to its end; `leave` gets what is left of it. Returns `false` if there are too many; then it is dropped.
+pub async fn serve<S, B, C>(
+    hub: Hub<S>,
+    (link, negotiated): (Link<B, TransferId, C>, Negotiated),
+    address: String,
+    leave: fn(Rest<B, TransferId, C>),
+) -> bool
 where
     S: System<Memory = B::Buffer>,
-    B: PollReady + 'static,
-    B::Buffer: Send + Sync,
-    <B as PollReady>::Error: Send + Sync,
+    B: PollReady,
+    C: Messages,
 {
-    let negotiated = connection.negotiated();
+    let transport = Transport::new(link, leave);
     let peer = Peer {
         max_send_size: negotiated.max_fragmented_send_size,
         max_read_write_size: negotiated.max_read_write_size,
@@ -37,38 +42,31 @@ where
     };
     let Some(id) = hub.connected(peer) else { return false };
     let setup_within = hub.look(crate::broker::Broker::setup_within);
-    let (sender, receiver) = connection.split();
     let mut task = Task {
         setup: Some(hub.system().sleep(setup_within)),
-        over: end_of(sender.clone()),
-        transport: Transport::new(sender.clone()),
+        transport,
         lines: Lines::new(),
         draining: None,
         phase: Phase::Open,
         hub,
         id,
-        sender,
-        receiver,
     };
     poll_fn(|cx| task.poll(cx)).await;
+    task.transport.leave();
     task.linger().await;
     true
 }
 
-struct Task<S: System, B: PollReady> {
+struct Task<S: System, B: PollReady, C: Messages> {
     hub: Hub<S>,
     id: ConnectionId,
-    sender: Sender<B>,
-    receiver: Receiver<B>,
-    transport: Transport<B>,
+    transport: Transport<B, C>,
     lines: Lines<S::Socket>,
     /// All that is in the owner's socket is being read, this many packets at most. Orders wait.
     draining: Option<usize>,
     phase: Phase,
     /// When the time for SESSION_SETUP is over.
     setup: Option<Boxed<()>>,
-    /// How the connection ends.
-    over: Boxed<String>,
 }
 
 enum Phase {
@@ -79,17 +77,16 @@ enum Phase {
         time: Boxed<()>,
     },
     /// It is being closed.
-    Closing(Option<Boxed<()>>),
+    Closing,
     /// It has ended. Messages that had come are still given to the owner.
     Over(String),
 }
 
-impl<S, B> Task<S, B>
+impl<S, B, C> Task<S, B, C>
 where
     S: System<Memory = B::Buffer>,
-    B: PollReady + 'static,
-    B::Buffer: Send + Sync,
-    <B as PollReady>::Error: Send + Sync,
+    B: PollReady,
+    C: Messages,
 {
     /// Ready when the connection has ended, and the broker knows.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -98,7 +95,7 @@ where
             has_moved |= self.drain(cx);
             has_moved |= self.move_transport(cx);
             has_moved |= self.move_lines(cx);
-            has_moved |= self.take_message(cx);
+            has_moved |= self.take_message();
             if self.move_phase(cx).is_ready() {
                 return Poll::Ready(());
             }
@@ -186,14 +183,13 @@ where
     }
 
     /// Takes a message of the client, if it is wanted and the owner has got all others.
-    fn take_message(&mut self, cx: &mut Context<'_>) -> bool {
+    fn take_message(&mut self) -> bool {
         let id = self.id;
         let is_open = matches!(self.phase, Phase::Open | Phase::Over(_));
         if !is_open || !self.lines.is_flushed() || !self.hub.look(|broker| broker.wants_message(id)) {
             return false;
         }
-        // The task stays registered when this future is dropped, and nothing is lost with it.
-        let Poll::Ready(Ok(message)) = pin!(self.receiver.recv()).poll(cx) else { return false };
+        let Some(message) = self.transport.receive() else { return false };
         self.hub.tell(|broker| broker.received(id, message));
         true
     }
@@ -211,23 +207,14 @@ where
         if let Phase::Finishing { within, time } = &mut self.phase
             && (self.transport.is_taken() || time.as_mut().poll(cx).is_ready())
         {
-            let (sender, within) = (self.sender.clone(), *within);
-            for transfer in self.transport.drop_queue() {
-                let id = self.id;
-                self.hub.tell(|broker| broker.transfer_done(id, transfer, false));
-            }
-            self.phase = Phase::Closing(Some(Box::pin(async move {
-                // How it ends is told to all who wait for that.
-                let _ = sender.close(within).await;
-            })));
-        }
-        if let Phase::Closing(closing) = &mut self.phase
-            && closing.as_mut().is_some_and(|closing| closing.as_mut().poll(cx).is_ready())
-        {
-            *closing = None;
+            self.transport.close(*within);
+            self.phase = Phase::Closing;
+            // Behind what came of the orders that are dropped.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
         if !matches!(self.phase, Phase::Over(_)) {
-            let Poll::Ready(why) = self.over.as_mut().poll(cx) else { return Poll::Pending };
+            let Poll::Ready(why) = self.transport.poll_over(cx) else { return Poll::Pending };
             let was_open = matches!(self.phase, Phase::Open);
             self.phase = Phase::Over(why);
             cx.waker().wake_by_ref();
@@ -236,7 +223,7 @@ where
             }
         }
         // What the transport had is over by now, and what it had not taken it will not take.
-        if self.is_message_left(cx) || !self.transport.is_taken() {
+        if self.is_message_left() || !self.transport.is_taken() {
             return Poll::Pending;
         }
         let Phase::Over(why) = &mut self.phase else { return Poll::Pending };
@@ -249,13 +236,13 @@ where
     }
 
     /// Whether a message waits for the owner.
-    fn is_message_left(&mut self, cx: &mut Context<'_>) -> bool {
+    fn is_message_left(&mut self) -> bool {
         let id = self.id;
         if !self.hub.look(|broker| broker.wants_message(id)) {
             return false;
         }
         // It is taken when the owner has got all others.
-        !self.lines.is_flushed() || self.take_message(cx)
+        !self.lines.is_flushed() || self.take_message()
     }
 
     /// Sends what is left to be sent, if the owner reads it.
@@ -268,18 +255,4 @@ where
         .await;
         self.hub.forget(self.id);
     }
-}
-
-fn end_of<B>(sender: Sender<B>) -> Boxed<String>
-where
-    B: PollReady + 'static,
-    B::Buffer: Send + Sync,
-    <B as PollReady>::Error: Send + Sync,
-{
-    Box::pin(async move {
-        match sender.ended().await {
-            Ok(reason) => reason.to_string(),
-            Err(failure) => failure.to_string(),
-        }
-    })
 }

@@ -1,150 +1,143 @@
 //! What the transport is given, in its order, and what comes of it.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use smbd_link::Failure;
-use smbd_link::handles::{Operation, PollReady, Sender};
+use bytes::Bytes;
+use smbd_core::RdmaVerb;
+use smbd_link::link::{Event, Link, Rest};
+use smbd_link::{Messages, PollReady};
 
 use super::hub::{Transfer, TransportOrder};
-use super::system::Boxed;
 use crate::broker::TransferId;
 use crate::wire::Direction;
 
-/// The orders of a connection.
-pub(super) struct Transport<B: PollReady> {
-    sender: Sender<B>,
-    queue: VecDeque<TransportOrder<B::Buffer>>,
-    /// What the connection is about to take.
-    queueing: Option<Boxed<Taken<B>>>,
-    running: Vec<Running<B>>,
+/// A connection, which its task drives.
+pub(super) struct Transport<B: PollReady, C: Messages> {
+    /// `None` when it was left.
+    link: Option<Link<B, TransferId, C>>,
+    running: Vec<Running>,
+    done: VecDeque<Done>,
+    /// Messages of which it was told that the connection has taken them.
+    told: u64,
+    /// Why it is over.
+    ended: Option<String>,
+    leave: fn(Rest<B, TransferId, C>),
 }
 
 /// What came of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Done {
+    /// The connection has taken a message.
     Sent,
     Transfer(TransferId, bool),
 }
 
-enum Taken<B: PollReady> {
-    /// A message, if the connection has not ended.
-    Message(bool),
-    Transfer(Running<B>),
-}
-
-/// A transfer that the connection has taken, as far as it did.
-struct Running<B: PollReady> {
+/// A transfer, in pieces.
+struct Running {
     id: TransferId,
-    operations: Vec<Operation<B>>,
+    left: usize,
     is_success: bool,
 }
 
-impl<B> Transport<B>
-where
-    B: PollReady + 'static,
-    B::Buffer: Send + Sync,
-    <B as PollReady>::Error: Send + Sync,
-{
-    pub(super) const fn new(sender: Sender<B>) -> Self {
-        Self { sender, queue: VecDeque::new(), queueing: None, running: Vec::new() }
+impl<B: PollReady, C: Messages> Transport<B, C> {
+    pub(super) const fn new(link: Link<B, TransferId, C>, leave: fn(Rest<B, TransferId, C>)) -> Self {
+        Self { link: Some(link), running: Vec::new(), done: VecDeque::new(), told: 0, ended: None, leave }
     }
 
     pub(super) fn order(&mut self, order: TransportOrder<B::Buffer>) {
-        self.queue.push_back(order);
+        let Some(link) = &mut self.link else { return };
+        match order {
+            TransportOrder::Send { message, invalidate } => link.send(message, invalidate),
+            TransportOrder::Transfer(Transfer { id, direction, pieces, remote, mut offset }) => {
+                if pieces.is_empty() {
+                    self.done.push_back(Done::Transfer(id, true));
+                } else {
+                    self.running.push(Running { id, left: pieces.len(), is_success: true });
+                }
+                let verb = match direction {
+                    Direction::Read => RdmaVerb::Read,
+                    Direction::Write => RdmaVerb::Write,
+                };
+                for (memory, len) in pieces {
+                    link.rdma(id, verb, memory, remote.clone(), offset, len);
+                    offset = offset.saturating_add(len.into());
+                }
+            }
+        }
     }
 
     /// Whether the connection has taken all.
     pub(super) fn is_taken(&self) -> bool {
-        self.queue.is_empty() && self.queueing.is_none()
+        self.link.as_ref().is_none_or(|link| link.waiting() == 0)
     }
 
-    /// What the connection has not taken is not given to it any more. Its transfers have failed.
-    pub(super) fn drop_queue(&mut self) -> Vec<TransferId> {
-        let transfer = |order: TransportOrder<B::Buffer>| match order {
-            TransportOrder::Transfer(transfer) => Some(transfer.id),
-            TransportOrder::Send { .. } => None,
-        };
-        std::mem::take(&mut self.queue).into_iter().filter_map(transfer).collect()
+    /// Drives the connection, and takes what it tells.
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        let Some(link) = &mut self.link else { return };
+        while let Poll::Ready(event) = link.poll_event(cx) {
+            match event {
+                Event::RdmaDone { name, result } => {
+                    let Some(at) = self.running.iter().position(|running| running.id == name) else {
+                        continue;
+                    };
+                    let Some(running) = self.running.get_mut(at) else { continue };
+                    running.left = running.left.saturating_sub(1);
+                    running.is_success &= result.is_ok();
+                    if running.left == 0 {
+                        let Running { id, is_success, .. } = self.running.swap_remove(at);
+                        self.done.push_back(Done::Transfer(id, is_success));
+                    }
+                }
+                Event::Ended(Ok(reason)) => self.ended = Some(reason.to_string()),
+                Event::Ended(Err(failure)) => self.ended = Some(failure.to_string()),
+                _ => {}
+            }
+        }
     }
 
     /// Goes on, and returns what came of an order.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Done> {
-        loop {
-            if let Some(queueing) = &mut self.queueing {
-                if let Poll::Ready(taken) = queueing.as_mut().poll(cx) {
-                    self.queueing = None;
-                    match taken {
-                        Taken::Message(true) => return Poll::Ready(Done::Sent),
-                        // Its end is told.
-                        Taken::Message(false) => {}
-                        Taken::Transfer(running) => self.running.push(running),
-                    }
-                    continue;
-                }
-            } else if let Some(order) = self.queue.pop_front() {
-                self.queueing = Some(self.give(order));
-                continue;
-            }
-            return self.poll_running(cx);
+        self.drive(cx);
+        if let Some(link) = &self.link
+            && self.told < link.messages().0
+        {
+            self.told = self.told.saturating_add(1);
+            return Poll::Ready(Done::Sent);
+        }
+        self.done.pop_front().map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// A message that has come.
+    pub(super) fn receive(&mut self) -> Option<Bytes> {
+        self.link.as_mut()?.try_recv().map(|piece| piece.bytes)
+    }
+
+    /// Ends the connection within this time. What it has not taken is not given to it any more.
+    pub(super) fn close(&mut self, within: Duration) {
+        if let Some(link) = &mut self.link {
+            link.drop_orders();
+            link.close(within);
         }
     }
 
-    fn poll_running(&mut self, cx: &mut Context<'_>) -> Poll<Done> {
-        for (at, running) in self.running.iter_mut().enumerate() {
-            running.operations.retain_mut(|operation| match Pin::new(operation).poll(cx) {
-                Poll::Ready(result) => {
-                    running.is_success &= result.is_ok();
-                    false
-                }
-                Poll::Pending => true,
-            });
-            if running.operations.is_empty() {
-                let Running { id, is_success, .. } = self.running.swap_remove(at);
-                return Poll::Ready(Done::Transfer(id, is_success));
-            }
-        }
-        Poll::Pending
+    /// How it ended, once it is over.
+    pub(super) fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<String> {
+        self.drive(cx);
+        self.ended.clone().map_or(Poll::Pending, Poll::Ready)
     }
 
-    fn give(&self, order: TransportOrder<B::Buffer>) -> Boxed<Taken<B>> {
-        let sender = self.sender.clone();
-        match order {
-            TransportOrder::Send { message, invalidate } => Box::pin(async move {
-                let sent = match invalidate {
-                    Some(token) => sender.send_invalidating(message, token).await,
-                    None => sender.send(message).await,
-                };
-                Taken::Message(sent.is_ok())
-            }),
-            TransportOrder::Transfer(transfer) => {
-                Box::pin(async move { Taken::Transfer(start(&sender, transfer).await) })
-            }
+    /// Nobody has a use for it any more.
+    pub(super) fn leave(&mut self) {
+        if let Some(link) = self.link.take() {
+            (self.leave)(link.into_rest());
         }
     }
 }
 
-/// Gives the connection all pieces of a transfer.
-async fn start<B>(sender: &Sender<B>, transfer: Transfer<B::Buffer>) -> Running<B>
-where
-    B: PollReady,
-{
-    let Transfer { id, direction, pieces, remote, mut offset } = transfer;
-    let mut running = Running { id, operations: Vec::with_capacity(pieces.len()), is_success: true };
-    for (memory, len) in pieces {
-        let started: Result<_, Failure<_>> = match direction {
-            Direction::Read => sender.start_rdma_read(&memory, &remote, offset, len).await,
-            Direction::Write => sender.start_rdma_write(&memory, &remote, offset, len).await,
-        };
-        match started {
-            Ok(operation) => running.operations.push(operation),
-            Err(_) => {
-                running.is_success = false;
-                break;
-            }
-        }
-        offset = offset.saturating_add(len.into());
+impl<B: PollReady, C: Messages> Drop for Transport<B, C> {
+    fn drop(&mut self) {
+        self.leave();
     }
-    running
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use smbd_broker::broker::Broker;
 use smbd_broker::server::{Hub, serve};
-use smbd_link::handles::{Options, open_with};
+use smbd_link::link::{Link, Options};
 use smbd_sim::Side;
 use smbd_sim::fault::Disruption;
 use smbd_sim::loops::Stage;
@@ -48,17 +48,12 @@ pub fn kill(shared: &Rc<Shared>) {
 /// Takes the connection that comes to these devices.
 pub fn accept(shared: &Rc<Shared>, running: &Running, stage: &Stage, number: usize, waiting: Options) {
     let end = stage.end::<Slot>(Side::Acceptor);
-    let (connecting, driver) = open_with(stage.machine(Side::Acceptor), end, waiting);
-    let notes = shared.notes.clone();
-    stage.spawn(running.process.task(async move {
-        let result = driver.await.result;
-        notes.step(|| format!("connection {number}: over: {result:?}"));
-    }));
+    let link = Link::new(stage.machine(Side::Acceptor), end, waiting);
     let (hub, notes) = (running.hub.clone(), shared.notes.clone());
     stage.spawn(running.process.task(async move {
-        match connecting.await {
+        match link.established(drop).await {
             Ok(connection) => {
-                let is_taken = serve(hub, connection, format!("client {number}")).await;
+                let is_taken = serve(hub, connection, format!("client {number}"), drop).await;
                 notes.step(|| format!("connection {number}: served: {is_taken}"));
             }
             Err(failure) => notes.step(|| format!("connection {number}: not established: {failure}")),

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -70,21 +69,17 @@ impl RdmaLink {
     pub async fn accept(incoming: Incoming, config: &Config, options: Options) -> Result<Self, Failure> {
         let end = incoming.into_end(config).map_err(Failure::Backend)?;
         let machine = Endpoint::new(Role::Acceptor, config, end.now());
-        let mut this = Self {
-            send_max: 0,
-            link: Some(Link::new(machine, end, options)),
+        let (link, negotiated) = Link::new(machine, end, options).established(leave).await?;
+        Ok(Self {
+            send_max: negotiated.max_fragmented_send_size,
+            link: Some(link),
             queue: Queue::new(),
             transfers: Vec::new(),
             over: VecDeque::new(),
             watch: Watch::default(),
             idle: Vec::new(),
             lost: None,
-        };
-        if let Some(link) = &mut this.link {
-            let negotiated = poll_fn(|cx| link.poll_established(cx)).await?;
-            this.send_max = negotiated.max_fragmented_send_size;
-        }
-        Ok(this)
+        })
     }
 
     /// Drives the connection, and takes what it tells.

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -54,19 +53,16 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
         limits: impl FnOnce(Negotiated) -> client::Transport,
         leave: fn(Rest<B, C>),
     ) -> Result<Self, FailureOf<B>> {
-        let mut rdma = Self {
-            limits: client::Transport { max_send: 0, max_receive: 0, rdma: None },
-            link: Some(Link::new(machine, backend, options)),
+        let (link, negotiated) = Link::new(machine, backend, options).established(leave).await?;
+        Ok(Self {
+            limits: limits(negotiated),
+            link: Some(link),
             parts: BTreeMap::new(),
             told: VecDeque::new(),
             invalidated: Vec::new(),
             lost: None,
             leave,
-        };
-        if let Some(link) = &mut rdma.link {
-            rdma.limits = limits(poll_fn(|cx| link.poll_established(cx)).await?);
-        }
-        Ok(rdma)
+        })
     }
 
     /// Drives the connection, and takes what it tells.

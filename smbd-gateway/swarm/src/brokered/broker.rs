@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use smbd_broker::broker::Broker;
 use smbd_broker::server::{Hub, attend, serve};
-use smbd_link::handles::{Options, open_with};
+use smbd_link::link::{Link, Options};
 use smbd_sim::Side;
 use smbd_sim::fault::Disruption;
 use smbd_sim::loops::Stage;
@@ -12,6 +12,7 @@ use smbd_sim::loops::Stage;
 use super::host::Host;
 use super::plan::Plan;
 use crate::common::law;
+use crate::gateway::note_over;
 use crate::memory::Memory;
 use crate::notes::Notes;
 use crate::process::Process;
@@ -59,20 +60,18 @@ impl Running {
     /// Takes the connection that comes to the device, in tasks of its own. `over` hears when it is served.
     pub fn accept(&self, stage: &Stage, waiting: Options, over: impl FnOnce() + 'static) {
         let end = stage.end::<Memory>(Side::Acceptor);
-        let (connecting, driver) = open_with(stage.machine(Side::Acceptor), end, waiting);
-        let notes = self.notes.clone();
-        stage.spawn(self.process.task(async move {
-            let result = driver.await.result;
-            let why = result.map_or_else(|failure| failure.to_string(), |reason| reason.to_string());
-            notes.step(|| format!("broker: connection over: {why}"));
-            let now = notes.now();
-            notes.note(|seen| seen.own.driver_ended = Some((now, why)));
-        }));
+        let link = Link::new(stage.machine(Side::Acceptor), end, waiting);
         let (hub, notes) = (self.hub.clone(), self.notes.clone());
         let serving = self.process.task(async move {
-            match connecting.await {
-                Ok(connection) => drop(serve(hub, connection, "10.9.0.2:5".into()).await),
-                Err(failure) => notes.step(|| format!("broker: not established: {failure}")),
+            match link.established(drop).await {
+                Ok(connection) => {
+                    serve(hub, connection, "10.9.0.2:5".into(), drop).await;
+                    note_over("served".into(), &notes);
+                }
+                Err(failure) => {
+                    notes.step(|| format!("broker: not established: {failure}"));
+                    note_over(failure.to_string(), &notes);
+                }
             }
         });
         stage.spawn(async move {
