@@ -10,8 +10,12 @@ const SHARED: [&str; 8] =
     ["Mutex", "RwLock", "Condvar", "OnceLock", "LazyLock", "UnsafeCell", "thread_local", "LocalKey"];
 
 /// Files that have one, and what for. None of them is on the way of a message between an engine and its device.
-const KNOWN: [(&str, &str); 10] = [
+const KNOWN: [(&str, &str); 11] = [
     ("smbd-link/src/handles/shared.rs", "what handles of async calls tell their driver"),
+    (
+        "smbd-link/src/link/alarm.rs",
+        "which task the device wakes: locked when it has something, not for a message",
+    ),
     ("smbd-verbs/src/connection/call.rs", "a call that connects, on a thread of its own"),
     ("smbd-verbs/src/connection/invalidation.rs", "what the owner of an end is told when it connects"),
     ("smbd-verbs/src/engine/reaper.rs", "ends that are over, on threads that destroy them"),

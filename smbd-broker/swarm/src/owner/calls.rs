@@ -172,8 +172,8 @@ impl Owner {
             (Asked::Attach(connection), Err(refusal)) => {
                 // The connection has ended, or the owner has too many. Its socket is closed.
                 let ledger = self.shared.ledger.borrow();
-                // It may have gone to the owner of its session meanwhile.
-                let is_gone = |record: &Record| record.is_over || record.binds.is_some();
+                // It may have gone to the owner of its session meanwhile, or was ended for what a former owner did.
+                let is_gone = |record: &Record| record.is_over || record.binds.is_some() || record.is_spoiled;
                 let is_over = ledger.connections.get(&connection).is_some_and(is_gone);
                 let is_of_end = is_over && matches!(refusal, Refusal::Ended | Refusal::NotASocket);
                 let is_due = !self.shared.plan.is_gentle || is_of_end;

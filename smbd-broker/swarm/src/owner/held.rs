@@ -22,6 +22,8 @@ pub struct Line {
     pub socket: End,
     pub machine: Connection,
     pub outgoing: VecDeque<Vec<u8>>,
+    /// An owner that does wrong has changed what went out on it: what is told here fits that, and not its owner's records.
+    pub is_changed: bool,
     /// A message of which pieces have come.
     pub is_amid: bool,
     /// Messages that are not told as taken.
@@ -97,7 +99,14 @@ impl Todo {
 impl Line {
     pub fn new(socket: End, limits: Limits, newcomer: &Newcomer) -> Self {
         let machine = Connection::new(limits, newcomer.max_send_size, newcomer.max_read_write_size);
-        Self { socket, machine, outgoing: VecDeque::new(), is_amid: false, untaken: Vec::new() }
+        Self {
+            socket,
+            machine,
+            outgoing: VecDeque::new(),
+            is_changed: false,
+            is_amid: false,
+            untaken: Vec::new(),
+        }
     }
 
     /// Sends what waits. Whether something was sent.

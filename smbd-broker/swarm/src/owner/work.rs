@@ -66,8 +66,8 @@ impl Owner {
         if held.is_between {
             return Ok(false);
         }
-        let is_strict = self.plan.mischief.is_none();
         let line = held.old.as_mut().unwrap_or(&mut held.line);
+        let is_strict = self.plan.mischief.is_none() && !line.is_changed;
         match line.read(cx, is_strict)? {
             Came::Nothing => Ok(false),
             Came::Events(events) => {
@@ -90,7 +90,7 @@ impl Owner {
         let line = held.old.as_mut().unwrap_or(&mut held.line);
         let (unsent, running) = (line.machine.unsent(), line.machine.transfers());
         let is_quiet = unsent == 0 && running == 0;
-        let may_be = is_gone || self.plan.mischief.is_some();
+        let may_be = is_gone || self.plan.mischief.is_some() || line.is_changed;
         law!(
             "results",
             is_quiet || may_be,
@@ -362,6 +362,7 @@ impl Owner {
                 continue;
             }
             self.shared.notes.count("packets changed by owners", 1);
+            held.line.is_changed = true;
             let changed = match self.chance.below(4) {
                 0 => mischief::commands(&mut self.chance),
                 _ => mischief::change(&packet, &mut self.chance),

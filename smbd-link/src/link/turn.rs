@@ -1,0 +1,152 @@
+//! A turn: orders go in, the endpoint and the backend are driven, and the task sleeps if that is all.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use smbd_core::backend::drive_at;
+use smbd_core::error::{CloseReason, CommandError, RdmaError, SendError};
+use smbd_core::{Close, Instant};
+
+use super::orders::{Order, Transfer};
+use super::{Closing, FailureOf, Link};
+use crate::{Failure, Messages, PollReady};
+
+/// Turns of one poll. After them the task yields to other tasks.
+const TURNS_MAX: u32 = 4;
+
+enum Turn {
+    Again,
+    Asleep,
+    Over,
+}
+
+impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
+    /// Drives the connection if the backend has woken the task, or if something was asked for. Then the task is woken later.
+    pub(super) fn drive(&mut self, cx: &Context<'_>) {
+        let has_rung = self.alarm.has_rung(cx);
+        if !has_rung && !self.is_asked || self.is_over() {
+            return;
+        }
+        let waker = self.alarm.waker().clone();
+        let mut cx = Context::from_waker(&waker);
+        for _ in 0..TURNS_MAX {
+            self.is_asked = false;
+            match self.turn(&mut cx) {
+                Ok(Turn::Again) => {}
+                Ok(Turn::Asleep) => return,
+                Ok(Turn::Over) => return self.end(None),
+                Err(failure) => return self.end(Some(failure)),
+            }
+        }
+        waker.wake_by_ref();
+    }
+
+    fn turn(&mut self, cx: &mut Context<'_>) -> Result<Turn, FailureOf<B>> {
+        let now = self.backend.now();
+        self.give(now);
+        self.close_if_due(now);
+        if self.may_resume() {
+            self.machine.resume();
+        }
+        if let Some(failure) = self.upper.refused.take() {
+            return Err(failure);
+        }
+        let deadline = drive_at(now, &mut self.machine, &mut self.backend, &mut self.upper)?;
+        if self.machine.is_drained() {
+            return Ok(Turn::Over);
+        }
+        if self.upper.closed.is_some() {
+            self.drop_orders();
+        }
+        let waited = self.orders.len();
+        self.give(now);
+        let is_closed = self.close_if_due(now);
+        if is_closed || self.orders.len() < waited || self.may_resume() {
+            return Ok(Turn::Again);
+        }
+        let close_at = match self.closing {
+            Closing::Asked(until) => Some(until),
+            Closing::No | Closing::Wanted(_) | Closing::Told => None,
+        };
+        match self.backend.poll_ready(cx, deadline.into_iter().chain(close_at).min()) {
+            Poll::Ready(Ok(())) => Ok(Turn::Again),
+            Poll::Ready(Err(error)) => Err(Failure::Backend(error)),
+            Poll::Pending => Ok(Turn::Asleep),
+        }
+    }
+
+    /// Whether a paused endpoint may deliver a message: there is room, or both sides are without credits. A side that
+    /// waits to send keeps its last credit for a message that grants, and has no receive to grant. A peer without
+    /// credits cannot grant any either. One more message frees a receive.
+    pub(super) fn may_resume(&self) -> bool {
+        let endpoint = self.machine.endpoint();
+        if !endpoint.is_paused() {
+            return false;
+        }
+        let credits = endpoint.connection().credits();
+        let stands_still = self.upper.is_sending() && credits.send() <= 1 && credits.outstanding() == 0;
+        let inbox = &self.upper.inbox;
+        !inbox.is_full() || stands_still && !inbox.is_overfull()
+    }
+
+    /// Gives the endpoint what waits, as far as it has room.
+    pub(crate) fn give(&mut self, now: Instant) {
+        while let Some(order) = self.orders.pop() {
+            match order {
+                Order::Send { payload, invalidate, is_signalled } => {
+                    let taken = if is_signalled {
+                        self.machine.send(now, payload, invalidate)
+                    } else {
+                        self.machine.send_unsignalled(now, payload, invalidate)
+                    };
+                    match taken.map_err(|refused| (refused.error, refused.payload)) {
+                        Ok(_) => self.upper.queued = self.upper.queued.saturating_add(1),
+                        Err((SendError::Command(error), payload)) if is_early(error) => {
+                            return self.orders.put_back(Order::Send { payload, invalidate, is_signalled });
+                        }
+                        // The connection is ending: what is queued may be lost then.
+                        Err((SendError::Command(_), _)) => {}
+                        Err((error, _)) => self.upper.refused = Some(error.into()),
+                    }
+                }
+                Order::Rdma(transfer) => {
+                    let Transfer { name, verb, ref remote, offset, len, .. } = transfer;
+                    match self.machine.rdma(now, verb, len, Arc::clone(remote), offset) {
+                        Ok(op) => self.upper.started(op, name, transfer.buffer),
+                        Err(RdmaError::Command(error)) if is_early(error) => {
+                            return self.orders.put_back(Order::Rdma(transfer));
+                        }
+                        Err(error) => self.upper.rdma_done(name, Err(error.into())),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins to close if that was requested, and no order is before it or its time limit has come.
+    fn close_if_due(&mut self, now: Instant) -> bool {
+        if let Closing::Wanted(within) = self.closing {
+            self.closing = Closing::Asked(now.saturating_add(within));
+        }
+        let Closing::Asked(until) = self.closing else { return false };
+        let is_due = self.orders.is_empty() || until <= now;
+        if is_due {
+            self.drop_orders();
+            self.closing = Closing::Told;
+            self.machine.close(now, Close::Flush { until });
+        }
+        is_due
+    }
+
+    fn end(&mut self, cut_off: Option<FailureOf<B>>) {
+        self.drop_orders();
+        self.upper.end();
+        let closed = self.upper.closed.take().unwrap_or(Ok(CloseReason::Local));
+        self.ending = Some(cut_off.map_or(closed, Err));
+    }
+}
+
+/// Whether there may be room for an order later.
+const fn is_early(error: CommandError) -> bool {
+    matches!(error, CommandError::NoRoom { .. } | CommandError::NotEstablished)
+}
