@@ -46,6 +46,8 @@ mod ready;
 mod registration;
 mod spin;
 mod waitable;
+#[cfg(test)]
+mod wire;
 
 pub use failure::Failure;
 pub use messages::Messages;

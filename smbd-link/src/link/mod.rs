@@ -30,6 +30,8 @@ mod event;
 mod inbox;
 mod orders;
 mod rest;
+#[cfg(test)]
+mod tests;
 mod turn;
 mod upper;
 

@@ -1,6 +1,5 @@
 //! Connections over reference backends in virtual time: nothing is lost or hangs, whoever is slow or gives up.
 
-mod wire;
 
 use std::boxed::Box;
 use std::cell::{Cell, RefCell};
@@ -21,7 +20,7 @@ use smbd_core::backend::kit::{self, Peer, Situation};
 use smbd_core::backend::{Backend, HostMemory};
 use smbd_core::error::{CloseReason, CommandError, ConnectError, ConnectReason, RegisterError, SendError};
 use smbd_core::{Access, BufferDescriptorV1, Config, Role};
-use wire::{Executor, Net, WireEnd};
+use crate::wire::{Executor, Net, WireEnd};
 
 type Conn = Connection<WireEnd>;
 

@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use std::vec::Vec;
 
-use crate::handles::PollReady;
+use crate::PollReady;
 use smbd_core::backend::kit::reference::{Reference, ReferenceBuffer, ReferenceFixture};
 use smbd_core::backend::kit::{Fixture, Lab, Peer, Situation};
 use smbd_core::backend::{Backend, BackendOp, HostMemory, OutOfMemory, OutOfRange, ReceiveMemory};
@@ -24,7 +24,7 @@ use smbd_core::{BufferDescriptorV1, Config, Input, Instant, RecvId};
 /// Time that passes when nobody has anything to do.
 const STEP: Duration = Duration::from_millis(1);
 
-pub(super) struct Net {
+pub(crate) struct Net {
     fixture: ReferenceFixture,
     sleepers: Vec<Sleeper>,
 }
@@ -43,7 +43,7 @@ struct Owned {
     message: Option<(RecvId, Vec<u8>)>,
 }
 
-pub(super) struct WireEnd {
+pub(crate) struct WireEnd {
     net: Rc<RefCell<Net>>,
     end: Peer,
     news: Rc<RefCell<VecDeque<Owned>>>,
@@ -52,7 +52,7 @@ pub(super) struct WireEnd {
 }
 
 impl Net {
-    pub(super) fn new(situation: Situation, config: &Config) -> Rc<RefCell<Self>> {
+    pub(crate) fn new(situation: Situation, config: &Config) -> Rc<RefCell<Self>> {
         let fixture = Reference::default().fixture(situation, config).unwrap();
         Rc::new(RefCell::new(Self { fixture, sleepers: Vec::new() }))
     }
@@ -108,7 +108,7 @@ const fn plain(input: Input<'static>) -> Owned {
 }
 
 impl WireEnd {
-    pub(super) fn new(net: &Rc<RefCell<Net>>, end: Peer) -> Self {
+    pub(crate) fn new(net: &Rc<RefCell<Net>>, end: Peer) -> Self {
         Self { net: Rc::clone(net), end, news: Rc::default(), messages: Vec::new(), segments: Vec::new() }
     }
 }
@@ -188,22 +188,22 @@ impl Wake for Flag {
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Polls those that were woken; time passes when nobody was.
-pub(super) struct Executor {
+pub(crate) struct Executor {
     net: Rc<RefCell<Net>>,
     tasks: Vec<(Arc<Flag>, Task)>,
 }
 
 impl Executor {
-    pub(super) fn new(net: &Rc<RefCell<Net>>) -> Self {
+    pub(crate) fn new(net: &Rc<RefCell<Net>>) -> Self {
         Self { net: Rc::clone(net), tasks: Vec::new() }
     }
 
-    pub(super) fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
+    pub(crate) fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
         self.tasks.push((Arc::new(Flag(AtomicBool::new(true))), Box::pin(task)));
     }
 
     /// Until all tasks are over, within so much time. How many are not.
-    pub(super) fn run(&mut self, within: Duration) -> usize {
+    pub(crate) fn run(&mut self, within: Duration) -> usize {
         let steps = within.as_micros() / STEP.as_micros();
         for _ in 0..steps {
             while self.poll_woken() {}

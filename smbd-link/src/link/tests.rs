@@ -1,0 +1,198 @@
+//! Two links with each other, over reference backends in virtual time.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use smbd_core::backend::kit::{self, Peer, Situation};
+use smbd_core::error::CloseReason;
+use smbd_core::{Access, BufferDescriptorV1, Config, Endpoint, RdmaVerb, Role, Token};
+
+use super::{Event, Link, Options};
+use crate::wire::{Executor, Net, WireEnd};
+
+type Linked = Link<WireEnd, u32>;
+type Told = Event<u32, Infallible>;
+
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(500);
+
+struct Bench {
+    config: Config,
+    net: Rc<RefCell<Net>>,
+    executor: Executor,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let config = kit::config().unwrap();
+        let net = Net::new(Situation::Connects, &config);
+        Self { config, executor: Executor::new(&net), net }
+    }
+
+    fn end<F: Future<Output = ()> + 'static>(
+        &mut self,
+        role: Role,
+        options: Options,
+        program: impl FnOnce(Linked) -> F,
+    ) {
+        let peer = if role == Role::Initiator { Peer::INITIATOR } else { Peer::ACCEPTOR };
+        let end = WireEnd::new(&self.net, peer);
+        let machine = Endpoint::new(role, &self.config, smbd_core::backend::Backend::now(&end));
+        self.executor.spawn(program(Link::new(machine, end, options)));
+    }
+
+    /// A server that counts the messages it gets, and ends with its client.
+    fn counts(&mut self, options: Options) -> Rc<RefCell<Vec<Bytes>>> {
+        let got = Rc::new(RefCell::new(Vec::new()));
+        let of_server = Rc::clone(&got);
+        self.end(Role::Acceptor, options, |mut link| async move {
+            while let Some(piece) = poll_fn(|cx| link.poll_recv(cx)).await {
+                of_server.borrow_mut().push(piece.bytes);
+            }
+            while !matches!(next(&mut link).await, Event::Ended(_)) {}
+        });
+        got
+    }
+}
+
+async fn next(link: &mut Linked) -> Told {
+    poll_fn(|cx| link.poll_event(cx)).await
+}
+
+async fn established(link: Linked) -> Linked {
+    link.established(drop).await.unwrap().0
+}
+
+/// Memory of nobody.
+fn nowhere() -> Arc<[BufferDescriptorV1]> {
+    Arc::from([BufferDescriptorV1 { offset: 0, token: Token(77), length: 1 << 16 }])
+}
+
+#[test]
+fn every_operation_and_registration_has_one_result_however_many_wait_when_the_connection_ends() {
+    const OPERATIONS: u32 = 200;
+    let mut bench = Bench::new();
+    bench.counts(Options::default());
+    let net = Rc::clone(&bench.net);
+    bench.end(Role::Initiator, Options::default(), |link| async move {
+        let mut link = established(link).await;
+        let mut end = WireEnd::new(&net, Peer::INITIATOR);
+        let buffer = smbd_core::backend::HostMemory::allocate(&mut end, 64).unwrap();
+        for name in 0..OPERATIONS {
+            link.rdma(name, RdmaVerb::Write, buffer.clone(), nowhere(), 0, 64);
+        }
+        link.register(OPERATIONS, buffer.clone(), Access::Read);
+        link.abort();
+        link.rdma(OPERATIONS + 1, RdmaVerb::Write, buffer, nowhere(), 0, 64);
+        let (mut done, mut registered) = (Vec::new(), 0);
+        loop {
+            match next(&mut link).await {
+                Event::RdmaDone { name, result } => {
+                    assert!(result.is_err(), "{name}");
+                    done.push(name);
+                }
+                Event::Registered { name: OPERATIONS, result } => {
+                    assert!(result.is_err());
+                    registered += 1;
+                }
+                Event::Ended(_) => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        done.sort_unstable();
+        assert_eq!(done, (0..OPERATIONS).chain([OPERATIONS + 1]).collect::<Vec<_>>());
+        assert_eq!(registered, 1);
+        let more = poll_fn(|cx| Poll::Ready(link.poll_event(cx))).await;
+        assert!(more.is_pending(), "{more:?} behind the end");
+    });
+    assert_eq!(bench.executor.run(LONG), 0);
+}
+
+#[test]
+fn what_was_ordered_before_a_close_arrives_in_its_order_and_nothing_that_was_ordered_behind_it() {
+    let mut bench = Bench::new();
+    let got = bench.counts(Options { messages_max: 1, ..Options::default() });
+    bench.end(Role::Initiator, Options::default(), |link| async move {
+        let mut link = established(link).await;
+        for nth in 1..100_u8 {
+            link.send(vec![nth; 3000].into(), None);
+        }
+        link.close(LONG);
+        link.send(vec![100; 1].into(), None);
+        let ended = loop {
+            if let Event::Ended(ending) = next(&mut link).await {
+                break ending;
+            }
+        };
+        assert_eq!(ended, Ok(CloseReason::Local));
+        assert_eq!(link.messages(), (99, 99));
+    });
+    assert_eq!(bench.executor.run(LONG), 0);
+    let firsts: Vec<_> = got.borrow().iter().map(|bytes| (bytes[0], bytes.len())).collect();
+    assert_eq!(firsts, (1..100).map(|nth| (nth, 3000)).collect::<Vec<_>>());
+}
+
+#[test]
+fn messages_that_the_owner_keeps_count_against_the_limits() {
+    let mut bench = Bench::new();
+    let seen = Rc::new(RefCell::new(0));
+    let of_server = Rc::clone(&seen);
+    let (let_go, mut may_go) = ::tokio::sync::oneshot::channel::<()>();
+    bench.end(Role::Acceptor, Options { messages_max: 4, ..Options::default() }, |link| async move {
+        let mut link = established(link).await;
+        link.keep(4, 0);
+        poll_fn(|cx| {
+            while link.poll_recv(cx).is_ready() {
+                *of_server.borrow_mut() += 1;
+            }
+            std::pin::Pin::new(&mut may_go).poll(cx).map(drop)
+        })
+        .await;
+        link.keep(0, 0);
+        while poll_fn(|cx| link.poll_recv(cx)).await.is_some() {
+            *of_server.borrow_mut() += 1;
+        }
+    });
+    bench.end(Role::Initiator, Options::default(), |link| async move {
+        let mut link = established(link).await;
+        for _ in 0..50 {
+            link.send(vec![7; 10].into(), None);
+        }
+        link.close(LONG);
+        while !matches!(next(&mut link).await, Event::Ended(_)) {}
+    });
+    assert_eq!(bench.executor.run(SHORT), 2);
+    // The first message is there before anybody can say that there is no room for it.
+    assert!(*seen.borrow() <= 1, "{}", seen.borrow());
+    let_go.send(()).unwrap();
+    assert_eq!(bench.executor.run(LONG), 0);
+    assert_eq!(*seen.borrow(), 50);
+}
+
+#[test]
+fn whoever_asks_for_room_waits_while_much_waits_for_the_peer() {
+    let mut bench = Bench::new();
+    let got = bench.counts(Options::default());
+    bench.end(Role::Initiator, Options::default(), |mut link| async move {
+        let is_ready = |polled: Poll<()>| polled.is_ready();
+        let mut given = 0;
+        // It is not established: nothing can leave.
+        while is_ready(poll_fn(|cx| Poll::Ready(link.poll_ready(cx))).await) {
+            link.send(vec![1; 10].into(), None);
+            given += 1;
+        }
+        assert_eq!(given, super::ORDERS_MAX);
+        poll_fn(|cx| link.poll_ready(cx)).await;
+        assert!(link.waiting() < given);
+        link.close(LONG);
+        while !matches!(next(&mut link).await, Event::Ended(_)) {}
+    });
+    assert_eq!(bench.executor.run(LONG), 0);
+    assert_eq!(got.borrow().len(), super::ORDERS_MAX);
+}
