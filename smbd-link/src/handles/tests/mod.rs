@@ -1,6 +1,5 @@
 //! Connections over reference backends in virtual time: nothing is lost or hangs, whoever is slow or gives up.
 
-
 use std::boxed::Box;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -15,12 +14,12 @@ use ::tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel}
 use bytes::Bytes;
 
 use super::{COMMANDS, Connection, Driver, Options, Sender, open};
+use crate::wire::{Executor, Net, WireEnd};
 use crate::{Failure, Registration};
 use smbd_core::backend::kit::{self, Peer, Situation};
 use smbd_core::backend::{Backend, HostMemory};
 use smbd_core::error::{CloseReason, CommandError, ConnectError, ConnectReason, RegisterError, SendError};
 use smbd_core::{Access, BufferDescriptorV1, Config, Role};
-use crate::wire::{Executor, Net, WireEnd};
 
 type Conn = Connection<WireEnd>;
 
