@@ -45,9 +45,9 @@ mod open;
 mod ready;
 mod registration;
 mod spin;
-mod waitable;
 #[cfg(test)]
-mod wire;
+mod tests;
+mod waitable;
 
 pub use failure::Failure;
 pub use messages::Messages;

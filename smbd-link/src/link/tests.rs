@@ -14,7 +14,7 @@ use smbd_core::error::CloseReason;
 use smbd_core::{Access, BufferDescriptorV1, Config, Endpoint, RdmaVerb, Role, Token};
 
 use super::{Event, Link, Options};
-use crate::wire::{Executor, Net, WireEnd};
+use crate::tests::wire::{Executor, Net, WireEnd};
 
 type Linked = Link<WireEnd, u32>;
 type Told = Event<u32, Infallible>;

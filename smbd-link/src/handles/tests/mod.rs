@@ -14,7 +14,7 @@ use ::tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel}
 use bytes::Bytes;
 
 use super::{COMMANDS, Connection, Driver, Options, Sender, open};
-use crate::wire::{Executor, Net, WireEnd};
+use crate::tests::wire::{Executor, Net, WireEnd};
 use crate::{Failure, Registration};
 use smbd_core::backend::kit::{self, Peer, Situation};
 use smbd_core::backend::{Backend, HostMemory};
