@@ -25,8 +25,8 @@ pub(super) struct Program<E> {
     flushes: VecDeque<(u64, Answer<(), E>)>,
     /// Messages given to the link since the beginning.
     pub(super) queued: u64,
-    /// Of those, messages that were sent.
-    sent: u64,
+    /// Callers whose operation came too late: they are told by the end of the connection, when its reason can be read.
+    late: Vec<Answer<(), E>>,
 }
 
 /// Callers that wait, by the name of what they wait for. There are few: a search costs less than a tree.
@@ -70,7 +70,7 @@ impl<E> Program<E> {
             probe: None,
             flushes: VecDeque::new(),
             queued: 0,
-            sent: 0,
+            late: Vec::new(),
         }
     }
 
@@ -83,8 +83,7 @@ impl<E> Program<E> {
 
     /// So many messages were sent since the beginning.
     pub(super) fn sent(&mut self, sent: u64) {
-        self.sent = sent;
-        while self.flushes.front().is_some_and(|(until, _)| *until <= self.sent) {
+        while self.flushes.front().is_some_and(|(until, _)| *until <= sent) {
             if let Some((_, answer)) = self.flushes.pop_front() {
                 tell(answer, Ok(()));
             }
@@ -100,11 +99,11 @@ impl<E> Program<E> {
                 }
             }
             Event::RdmaDone { name, result } => {
-                let answer = self.operations.take(name);
-                // One that came too late is told by the end of the connection.
                 let is_late = matches!(result, Err(Failure::Rdma(RdmaError::Command(CommandError::Closing))));
-                if let Some(answer) = answer.filter(|_| !is_late) {
-                    tell(answer, result);
+                match self.operations.take(name) {
+                    Some(answer) if is_late => self.late.push(answer),
+                    Some(answer) => tell(answer, result),
+                    None => {}
                 }
             }
             Event::Registered { name, result } => {
@@ -145,6 +144,7 @@ impl<E: Clone> Program<E> {
             tell(answer, Err(failure()));
         }
         self.shared.end(failure);
+        self.late.clear();
     }
 }
 

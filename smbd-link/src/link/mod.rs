@@ -1,7 +1,7 @@
 //! A connection with its backend, driven by the task that uses it.
 //!
 //! ```text
-//! send, rdma_read, rdma_write, register, deregister, probe, close        poll_event, poll_recv, poll_ready
+//! send, rdma, register, deregister, probe, close                          poll_event, poll_recv, poll_ready
 //!   | orders, in turn; what finds no room waits                            ^ events and messages, until they are asked for
 //! Link: an Endpoint and a backend that is PollReady
 //! ```
@@ -249,8 +249,13 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
     /// # Errors
     /// Another probe is not finished, or the connection is closing.
     pub fn probe(&mut self) -> Result<(), CommandError> {
+        if self.is_over() {
+            return Err(CommandError::Closing);
+        }
         self.is_asked = true;
-        self.machine.probe(self.backend.now())
+        self.machine.probe(self.backend.now())?;
+        self.upper.is_probing = true;
+        Ok(())
     }
 
     /// Ends the connection when all earlier orders are finished, or after this time. Later orders are refused. The first call counts.
@@ -261,9 +266,9 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
         }
     }
 
-    /// Ends the connection at once. Orders that wait are lost.
+    /// Ends the connection at once, also one that is closing. Orders that wait are lost.
     pub fn abort(&mut self) {
-        if self.closing == Closing::Told || self.is_over() {
+        if self.is_over() {
             return;
         }
         self.drop_orders();

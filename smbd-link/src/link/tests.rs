@@ -196,3 +196,25 @@ fn whoever_asks_for_room_waits_while_much_waits_for_the_peer() {
     assert_eq!(bench.executor.run(LONG), 0);
     assert_eq!(got.borrow().len(), super::ORDERS_MAX);
 }
+
+#[test]
+fn what_is_left_of_a_connection_that_closes_ends_at_once() {
+    let mut bench = Bench::new();
+    // Nothing is taken, so nothing is flushed.
+    bench.end(Role::Acceptor, Options { messages_max: 1, ..Options::default() }, |link| async move {
+        let mut link = established(link).await;
+        link.keep(1, 0);
+        while !matches!(next(&mut link).await, Event::Ended(_)) {}
+    });
+    bench.end(Role::Initiator, Options::default(), |link| async move {
+        let mut link = established(link).await;
+        // The peer pauses at the first, and has no credits for all of the second.
+        link.send(vec![7; 1].into(), None);
+        link.send(vec![7; 100_000].into(), None);
+        link.close(LONG);
+        let polled = poll_fn(|cx| Poll::Ready(link.poll_event(cx))).await;
+        assert!(polled.is_pending(), "{polled:?}");
+        drop(link.into_rest().await);
+    });
+    assert_eq!(bench.executor.run(SHORT), 0);
+}

@@ -23,6 +23,8 @@ pub(super) struct Upper<M, N, E> {
     pub(super) queued: u64,
     /// Of those, messages that were sent.
     pub(super) sent: u64,
+    /// A probe has no result yet.
+    pub(super) is_probing: bool,
     /// A message was refused for ever: a fault of the owner.
     pub(super) refused: Option<Failure<E>>,
     /// How the connection ended; it may not be drained yet.
@@ -55,6 +57,7 @@ impl<M, N: Copy + PartialEq, E> Upper<M, N, E> {
             registrations: Vec::new(),
             queued: 0,
             sent: 0,
+            is_probing: false,
             refused: None,
             closed: None,
         }
@@ -114,6 +117,9 @@ impl<M, N: Copy + PartialEq, E> Upper<M, N, E> {
                 State::Valid => {}
             }
         }
+        if std::mem::take(&mut self.is_probing) {
+            self.events.push_back(Event::Probed(Err(Aborted.into())));
+        }
     }
 }
 
@@ -145,7 +151,10 @@ impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Handler<B, C> for Upper<B:
             // The end of the connection follows.
             EndpointEvent::Sent { result: Err(_), .. } => {}
             EndpointEvent::Sent { result: Ok(()), .. } => self.sent = self.sent.saturating_add(1),
-            EndpointEvent::Probed(result) => self.events.push_back(Event::Probed(result)),
+            EndpointEvent::Probed(result) => {
+                self.is_probing = false;
+                self.events.push_back(Event::Probed(result));
+            }
             EndpointEvent::Invalidated { id, token } => {
                 if let Some(known) = self.registrations.iter().find(|known| known.id == id) {
                     self.events.push_back(Event::Invalidated { name: known.name, token });
