@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use smbd_core::error::{CommandError, RdmaError};
-use smbd_core::{Endpoint, Negotiated, RdmaVerb};
-use smbd_link::link::{Event, Link, Options, Piece, Rest};
+use smbd_core::{Endpoint, RdmaVerb};
+use smbd_link::link::{Event, Link, Owned, Piece, why};
 use smbd_link::{Failure, Messages, PollReady};
 use smbd_smb2::relay::BufferId;
 use smbd_verbs::tokio::AsyncEnd;
@@ -18,41 +18,21 @@ use crate::pump::{Client, Memory, Operation, Order};
 /// Bytes of messages that may be queued and not sent. Beyond them the client gets nothing before all are sent.
 const UNSENT_MAX: usize = 1 << 20;
 
-type FailureOf<B> = Failure<<B as PollReady>::Error>;
-
 /// A client over an RDMA device, or over another backend that async tasks can wait for. The connection is driven by whoever polls this,
 /// and only then.
 pub struct Rdma<B: PollReady = AsyncEnd, C: Messages = Endpoint> {
-    /// `None` when it was left.
-    pub(crate) link: Option<Link<B, BufferId, C>>,
+    pub(crate) link: Owned<B, BufferId, C>,
     /// What came of buffers.
     pub(crate) told: VecDeque<Event<BufferId, <B as PollReady>::Error>>,
     /// Bytes of messages that were ordered since all were sent.
     unsent: usize,
-    /// Why it is over.
-    ended: Option<String>,
-    leave: fn(Rest<B, BufferId, C>),
 }
 
 impl<B: PollReady, C: Messages> Rdma<B, C> {
-    /// Establishes a connection over a new backend, with a new machine: an [`Endpoint`], or a wrapper of one. Waits until that is done, and
-    /// returns the negotiated values as well. One
-    /// [in pieces](Endpoint::in_pieces) needs memory for some fragments of a message only. What is left of it in the end goes to `leave`.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, the connection ends.
-    ///
-    /// # Errors
-    /// [`Failure::Connect`]: it is not established. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: a fault of this side.
-    pub async fn establish(
-        machine: C,
-        backend: B,
-        options: Options,
-        leave: fn(Rest<B, BufferId, C>),
-    ) -> Result<(Self, Negotiated), FailureOf<B>> {
-        let (link, negotiated) = Link::new(machine, backend, options).established(leave).await?;
-        let link = Some(link);
-        Ok((Self { link, told: VecDeque::new(), unsent: 0, ended: None, leave }, negotiated))
+    /// Takes an established connection. One [in pieces](smbd_core::Endpoint::in_pieces) needs memory for some fragments of a message only.
+    #[must_use]
+    pub const fn new(link: Owned<B, BufferId, C>) -> Self {
+        Self { link, told: VecDeque::new(), unsent: 0 }
     }
 
     /// The most bytes of messages that wait in it to be sent if none is longer than `answer_max`.
@@ -64,7 +44,7 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
 
     /// Finishes what was ordered for at most `within`, and then ends the connection. Waits until it is over, and returns the reason.
     pub async fn close(mut self, within: Duration) -> String {
-        if let Some(link) = &mut self.link {
+        if let Some(link) = self.link.get_mut() {
             link.ignore_messages();
             link.close(within);
         }
@@ -73,18 +53,14 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
 
     fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<String> {
         self.drive(cx);
-        self.ended.clone().map_or(Poll::Pending, Poll::Ready)
+        self.link.get().and_then(Link::over).map_or(Poll::Pending, |ending| Poll::Ready(why(ending)))
     }
 
     /// Drives the connection, and takes what it tells.
     fn drive(&mut self, cx: &mut Context<'_>) {
-        let Some(link) = &mut self.link else { return };
+        let Some(link) = self.link.get_mut() else { return };
         while let Poll::Ready(event) = link.poll_event(cx) {
-            match event {
-                Event::Ended(Ok(reason)) => self.ended = Some(reason.to_string()),
-                Event::Ended(Err(failure)) => self.ended = Some(failure.to_string()),
-                event => self.told.push_back(event),
-            }
+            self.told.push_back(event);
         }
     }
 
@@ -106,7 +82,7 @@ where
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
         self.drive(cx);
-        let Some(link) = &mut self.link else { return Poll::Ready(None) };
+        let Some(link) = self.link.get_mut() else { return Poll::Ready(None) };
         match link.try_recv() {
             Some(piece) => Poll::Ready(Some(piece)),
             None if link.closed().is_some() => Poll::Ready(None),
@@ -122,7 +98,7 @@ where
         if self.unsent > UNSENT_MAX {
             self.drive(cx);
         }
-        let Some(link) = &mut self.link else { return Poll::Ready(()) };
+        let Some(link) = self.link.get_mut() else { return Poll::Ready(()) };
         let (queued, sent) = link.messages();
         if link.waiting() == 0 && sent == queued {
             self.unsent = 0;
@@ -131,7 +107,7 @@ where
     }
 
     fn order(&mut self, order: Order<B::Buffer>) {
-        let Some(link) = &mut self.link else { return };
+        let Some(link) = self.link.get_mut() else { return };
         let (verb, Operation { buffer, memory, remote, offset, len }) = match order {
             Order::Send { message, invalidate } => {
                 self.unsent = self.unsent.saturating_add(message.len());
@@ -155,14 +131,6 @@ where
                 Poll::Ready(_) => {}
                 Poll::Pending => return Poll::Pending,
             }
-        }
-    }
-}
-
-impl<B: PollReady, C: Messages> Drop for Rdma<B, C> {
-    fn drop(&mut self) {
-        if let Some(link) = self.link.take() {
-            (self.leave)(link.into_rest());
         }
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smbd_core::error::{CommandError, RegisterError, RegistrationError};
-use smbd_core::{Access, Endpoint, Negotiated};
-use smbd_link::link::{self, Options, Piece, Rest};
+use smbd_core::{Access, Endpoint};
+use smbd_link::link::{self, Owned, Piece};
 use smbd_link::{Failure, Messages, PollReady};
 use smbd_smb2::relay::BufferId;
 use smbd_smb2::relay::reverse::Event;
@@ -35,18 +35,10 @@ impl<B: PollReady, C: Messages> RdmaServer<B, C>
 where
     B::Buffer: Memory,
 {
-    /// Establishes a connection as [`Rdma::establish`] does.
-    ///
-    /// # Errors
-    /// Those of [`Rdma::establish`].
-    pub async fn establish(
-        machine: C,
-        backend: B,
-        options: Options,
-        leave: fn(Rest<B, BufferId, C>),
-    ) -> Result<(Self, Negotiated), Failure<<B as PollReady>::Error>> {
-        let (messages, negotiated) = Rdma::establish(machine, backend, options, leave).await?;
-        Ok((Self { messages, ahead: VecDeque::new(), missing: 0, leaving: Vec::new() }, negotiated))
+    /// Takes an established connection.
+    #[must_use]
+    pub const fn new(link: Owned<B, BufferId, C>) -> Self {
+        Self { messages: Rdma::new(link), ahead: VecDeque::new(), missing: 0, leaving: Vec::new() }
     }
 
     /// Ends the connection as [`Rdma::close`] does.
@@ -70,7 +62,7 @@ where
             let Poll::Ready(piece) = self.poll_next(cx) else { return };
             self.ahead.extend(piece);
         }
-        if let Some(link) = &mut self.messages.link {
+        if let Some(link) = self.messages.link.get_mut() {
             self.leaving.drain(..).for_each(|buffer| link.deregister(buffer));
         }
     }
@@ -111,7 +103,7 @@ where
     }
 
     fn register(&mut self, buffer: BufferId, memory: B::Buffer, access: Access) {
-        if let Some(link) = &mut self.messages.link {
+        if let Some(link) = self.messages.link.get_mut() {
             link.register(buffer, memory, access);
         }
     }

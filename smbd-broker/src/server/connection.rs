@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use smbd_core::Negotiated;
-use smbd_link::link::{Link, Rest};
+use smbd_link::link::Owned;
 use smbd_link::{Messages, PollReady};
 
 use super::hub::{Hub, Order};
@@ -22,19 +22,18 @@ const TURN: usize = 64;
 /// does not keep it.
 const DRAIN_MAX: usize = 1 << 16;
 
-/// Serves an established connection to its end; `leave` gets what is left of it. Returns `false` if there are too many; then it is dropped.
+/// Serves an established connection to its end. Returns `false` if there are too many; then it is dropped.
 pub async fn serve<S, B, C>(
     hub: Hub<S>,
-    (link, negotiated): (Link<B, TransferId, C>, Negotiated),
+    (link, negotiated): (Owned<B, TransferId, C>, Negotiated),
     address: String,
-    leave: fn(Rest<B, TransferId, C>),
 ) -> bool
 where
     S: System<Memory = B::Buffer>,
     B: PollReady,
     C: Messages,
 {
-    let transport = Transport::new(link, leave);
+    let transport = Transport::new(link);
     let peer = Peer {
         max_send_size: negotiated.max_fragmented_send_size,
         max_read_write_size: negotiated.max_read_write_size,

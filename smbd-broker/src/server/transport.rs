@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smbd_core::RdmaVerb;
-use smbd_link::link::{Event, Link, Rest};
+use smbd_link::link::{Event, Link, Owned, why};
 use smbd_link::{Messages, PollReady};
 
 use super::hub::{Transfer, TransportOrder};
@@ -15,15 +15,11 @@ use crate::wire::Direction;
 
 /// A connection, which its task drives.
 pub(super) struct Transport<B: PollReady, C: Messages> {
-    /// `None` when it was left.
-    link: Option<Link<B, TransferId, C>>,
+    link: Owned<B, TransferId, C>,
     running: Vec<Running>,
     done: VecDeque<Done>,
     /// Messages of which it was told that the connection has taken them.
     told: u64,
-    /// Why it is over.
-    ended: Option<String>,
-    leave: fn(Rest<B, TransferId, C>),
 }
 
 /// What came of an order.
@@ -42,12 +38,12 @@ struct Running {
 }
 
 impl<B: PollReady, C: Messages> Transport<B, C> {
-    pub(super) const fn new(link: Link<B, TransferId, C>, leave: fn(Rest<B, TransferId, C>)) -> Self {
-        Self { link: Some(link), running: Vec::new(), done: VecDeque::new(), told: 0, ended: None, leave }
+    pub(super) const fn new(link: Owned<B, TransferId, C>) -> Self {
+        Self { link, running: Vec::new(), done: VecDeque::new(), told: 0 }
     }
 
     pub(super) fn order(&mut self, order: TransportOrder<B::Buffer>) {
-        let Some(link) = &mut self.link else { return };
+        let Some(link) = self.link.get_mut() else { return };
         match order {
             TransportOrder::Send { message, invalidate } => link.send(message, invalidate),
             TransportOrder::Transfer(Transfer { id, direction, pieces, remote, mut offset }) => {
@@ -70,29 +66,23 @@ impl<B: PollReady, C: Messages> Transport<B, C> {
 
     /// Whether the connection has taken all.
     pub(super) fn is_taken(&self) -> bool {
-        self.link.as_ref().is_none_or(|link| link.waiting() == 0)
+        self.link.get().is_none_or(|link| link.waiting() == 0)
     }
 
     /// Drives the connection, and takes what it tells.
     fn drive(&mut self, cx: &mut Context<'_>) {
-        let Some(link) = &mut self.link else { return };
+        let Some(link) = self.link.get_mut() else { return };
         while let Poll::Ready(event) = link.poll_event(cx) {
-            match event {
-                Event::RdmaDone { name, result } => {
-                    let Some(at) = self.running.iter().position(|running| running.id == name) else {
-                        continue;
-                    };
-                    let Some(running) = self.running.get_mut(at) else { continue };
-                    running.left = running.left.saturating_sub(1);
-                    running.is_success &= result.is_ok();
-                    if running.left == 0 {
-                        let Running { id, is_success, .. } = self.running.swap_remove(at);
-                        self.done.push_back(Done::Transfer(id, is_success));
-                    }
-                }
-                Event::Ended(Ok(reason)) => self.ended = Some(reason.to_string()),
-                Event::Ended(Err(failure)) => self.ended = Some(failure.to_string()),
-                _ => {}
+            let Event::RdmaDone { name, result } = event else { continue };
+            let named = self.running.iter().position(|running| running.id == name);
+            let Some((at, running)) = named.and_then(|at| Some((at, self.running.get_mut(at)?))) else {
+                continue;
+            };
+            running.left = running.left.saturating_sub(1);
+            running.is_success &= result.is_ok();
+            if running.left == 0 {
+                let Running { id, is_success, .. } = self.running.swap_remove(at);
+                self.done.push_back(Done::Transfer(id, is_success));
             }
         }
     }
@@ -100,7 +90,7 @@ impl<B: PollReady, C: Messages> Transport<B, C> {
     /// Goes on, and returns what came of an order.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Done> {
         self.drive(cx);
-        if let Some(link) = &self.link
+        if let Some(link) = self.link.get()
             && self.told < link.messages().0
         {
             self.told = self.told.saturating_add(1);
@@ -111,12 +101,12 @@ impl<B: PollReady, C: Messages> Transport<B, C> {
 
     /// A message that has come.
     pub(super) fn receive(&mut self) -> Option<Bytes> {
-        self.link.as_mut()?.try_recv().map(|piece| piece.bytes)
+        self.link.get_mut()?.try_recv().map(|piece| piece.bytes)
     }
 
     /// Ends the connection within this time. What it has not taken is not given to it any more.
     pub(super) fn close(&mut self, within: Duration) {
-        if let Some(link) = &mut self.link {
+        if let Some(link) = self.link.get_mut() {
             link.drop_orders();
             link.close(within);
         }
@@ -125,19 +115,11 @@ impl<B: PollReady, C: Messages> Transport<B, C> {
     /// How it ended, once it is over.
     pub(super) fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<String> {
         self.drive(cx);
-        self.ended.clone().map_or(Poll::Pending, Poll::Ready)
+        self.link.get().and_then(Link::over).map_or(Poll::Pending, |ending| Poll::Ready(why(ending)))
     }
 
     /// Nobody has a use for it any more.
     pub(super) fn leave(&mut self) {
-        if let Some(link) = self.link.take() {
-            (self.leave)(link.into_rest());
-        }
-    }
-}
-
-impl<B: PollReady, C: Messages> Drop for Transport<B, C> {
-    fn drop(&mut self) {
-        self.leave();
+        self.link.leave();
     }
 }

@@ -53,7 +53,7 @@ pub fn accept(shared: &Rc<Shared>, running: &Running, stage: &Stage, number: usi
     stage.spawn(running.process.task(async move {
         match link.established(drop).await {
             Ok(connection) => {
-                let is_taken = serve(hub, connection, format!("client {number}"), drop).await;
+                let is_taken = serve(hub, connection, format!("client {number}")).await;
                 notes.step(|| format!("connection {number}: served: {is_taken}"));
             }
             Err(failure) => notes.step(|| format!("connection {number}: not established: {failure}")),

@@ -6,12 +6,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use smbd_core::backend::{Backend as _, OutOfMemory};
+use smbd_core::backend::OutOfMemory;
 use smbd_core::error::{CloseReason, DisconnectReason};
-use smbd_core::{Config, Endpoint, RdmaVerb, Role};
-use smbd_link::link::{self, Ending, Link};
+use smbd_core::{Config, RdmaVerb};
+use smbd_link::link::{self, Ending, Link, Owned};
 use smbd_smb2::server::{OperationId, Transport};
-use smbd_verbs::tokio::{AsyncEnd, Failure, Incoming, Options, leave};
+use smbd_verbs::tokio::{AsyncEnd, Failure, Incoming, Options};
 use smbd_verbs::{Buffer, Error};
 use tokio::time::Instant;
 
@@ -33,8 +33,7 @@ const BUFFER_MIN: u32 = 64 << 10;
 /// A client over SMB Direct.
 pub struct RdmaLink {
     send_max: u32,
-    /// `None` when it was left.
-    link: Option<Link<AsyncEnd, OperationId>>,
+    link: Owned<AsyncEnd, OperationId>,
     /// Orders that wait for the connection.
     queue: Queue,
     transfers: Vec<Transfer>,
@@ -67,12 +66,10 @@ impl RdmaLink {
     /// # Errors
     /// The connection is not established, or the device fails.
     pub async fn accept(incoming: Incoming, config: &Config, options: Options) -> Result<Self, Failure> {
-        let end = incoming.into_end(config).map_err(Failure::Backend)?;
-        let machine = Endpoint::new(Role::Acceptor, config, end.now());
-        let (link, negotiated) = Link::new(machine, end, options).established(leave).await?;
+        let (link, negotiated) = incoming.link(config, options).await?;
         Ok(Self {
             send_max: negotiated.max_fragmented_send_size,
-            link: Some(link),
+            link,
             queue: Queue::new(),
             transfers: Vec::new(),
             over: VecDeque::new(),
@@ -84,25 +81,21 @@ impl RdmaLink {
 
     /// Drives the connection, and takes what it tells.
     fn drive(&mut self, cx: &mut Context<'_>) {
-        let Some(link) = &mut self.link else { return };
+        let Some(link) = self.link.get_mut() else { return };
         while let Poll::Ready(event) = link.poll_event(cx) {
-            match event {
-                link::Event::RdmaDone { name, result } => self.over.push_back((name, result.is_ok())),
-                link::Event::Ended(ending) => {
-                    self.lost.get_or_insert_with(|| why(ending));
-                }
-                _ => {}
+            if let link::Event::RdmaDone { name, result } = event {
+                self.over.push_back((name, result.is_ok()));
             }
+        }
+        if self.lost.is_none() {
+            self.lost = link.closed().map(why);
         }
     }
 
     /// Gives the connection what waits, as far as it has room. Returns whether it has taken everything.
     fn give(&mut self, cx: &mut Context<'_>) -> bool {
         loop {
-            let Some(link) = &mut self.link else { return true };
-            if link.closed().is_some() {
-                return true;
-            }
+            let Some(link) = self.link.get_mut().filter(|_| self.lost.is_none()) else { return true };
             let Some(is_transfer) = self.queue.first().map(Order::is_transfer) else {
                 return link.waiting() == 0;
             };
@@ -125,7 +118,7 @@ impl RdmaLink {
                 let (bytes, start) = message.into_parts();
                 let message = Bytes::from(bytes);
                 let message = message.slice(start.min(message.len())..);
-                if let Some(link) = &mut self.link {
+                if let Some(link) = self.link.get_mut() {
                     link.send(message, invalidate);
                 }
                 return Ok(());
@@ -140,7 +133,7 @@ impl RdmaLink {
         };
         let is_fetch = verb == RdmaVerb::Read;
         self.transfers.push(Transfer { id, buffer: buffer.clone(), len, is_fetch, began });
-        if let Some(link) = &mut self.link {
+        if let Some(link) = self.link.get_mut() {
             link.rdma(id, verb, buffer, remote.into(), 0, len);
         }
         Ok(())
@@ -153,6 +146,12 @@ impl RdmaLink {
             Some(at) => Ok(self.idle.swap_remove(at)),
             None => new_buffer(len, Buffer::new),
         }
+    }
+
+    /// A message that has come.
+    fn message(&mut self) -> Option<Event> {
+        let piece = self.link.get_mut()?.try_recv()?;
+        Some(Event::Message(BytesMut::from(piece.bytes)))
     }
 
     /// A transfer that is over.
@@ -181,13 +180,13 @@ fn new_buffer<B>(len: u32, make: impl FnOnce(u32) -> Result<B, OutOfMemory>) -> 
 }
 
 /// The end of a connection in the words of who looks after the server.
-fn why(ending: Ending<Error>) -> Lost {
+fn why(ending: &Ending<Error>) -> Lost {
     match ending {
         Ok(CloseReason::PeerClosed) => Lost::because("the client has left"),
         Ok(CloseReason::Lost { reason: DisconnectReason::Unknown }) => {
             Lost::because("the client has left, or its connection was lost: this device does not tell")
         }
-        Ok(reason) => Lost::because(Failure::Closed(reason)),
+        Ok(reason) => Lost::because(Failure::Closed(*reason)),
         Err(failure) => Lost::because(failure),
     }
 }
@@ -214,26 +213,21 @@ impl super::link::Link for RdmaLink {
         if let Some(event) = self.take_over() {
             return Poll::Ready(Ok(event));
         }
-        if let Some(lost) = &self.lost {
+        if let Some(lost) = self.lost.clone() {
             // Messages that came before the end are taken first, if they are wanted.
-            let link = self.link.as_mut().filter(|_| wants_messages);
-            let message =
-                link.and_then(Link::try_recv).map(|piece| Event::Message(BytesMut::from(piece.bytes)));
-            return Poll::Ready(message.ok_or_else(|| lost.clone()));
+            let message = if wants_messages { self.message() } else { None };
+            return Poll::Ready(message.ok_or(lost));
         }
         let under_way = self.transfers.iter().map(|transfer| transfer.began);
         let oldest = under_way.chain(self.queue.oldest_transfer()).min();
         if self.watch.poll(oldest, cx).is_ready() {
             return Poll::Ready(Err(too_long()));
         }
-        let Some(link) = &mut self.link else { return Poll::Pending };
-        if !wants_messages || self.queue.held().saturating_add(link.waiting_bytes()) > WAITING_MAX {
+        let waiting = self.link.get().map_or(0, Link::waiting_bytes);
+        if !wants_messages || self.queue.held().saturating_add(waiting) > WAITING_MAX {
             return Poll::Pending;
         }
-        match link.try_recv() {
-            Some(piece) => Poll::Ready(Ok(Event::Message(BytesMut::from(piece.bytes)))),
-            None => Poll::Pending,
-        }
+        self.message().map_or(Poll::Pending, |message| Poll::Ready(Ok(message)))
     }
 
     fn is_transferring(&self) -> bool {
@@ -246,29 +240,19 @@ impl super::link::Link for RdmaLink {
             self.drive(cx);
             // What comes of transfers is told to nobody any more, but the messages behind them have to leave.
             if self.take_over().is_none() {
-                let is_over =
-                    self.lost.is_some() || self.link.as_ref().is_none_or(|link| link.closed().is_some());
-                return if is_taken || is_over { Poll::Ready(()) } else { Poll::Pending };
+                return if is_taken || self.lost.is_some() { Poll::Ready(()) } else { Poll::Pending };
             }
         }
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(link) = &mut self.link {
+        if let Some(link) = self.link.get_mut() {
             // How it ends makes no difference any more.
             link.ignore_messages();
             link.close(CLOSE_WITHIN);
         }
         self.drive(cx);
-        if self.link.as_ref().is_none_or(Link::is_over) { Poll::Ready(()) } else { Poll::Pending }
-    }
-}
-
-impl Drop for RdmaLink {
-    fn drop(&mut self) {
-        if let Some(link) = self.link.take() {
-            leave(link.into_rest());
-        }
+        if self.link.get().is_none_or(Link::is_over) { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 

@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use smbd_core::backend::Backend as _;
-use smbd_core::{Config, ConfigError, Endpoint, Negotiated, Params, Role};
+use smbd_core::{Config, ConfigError, Negotiated, Params, Role};
 use smbd_smb2::client;
-use smbd_verbs::tokio::{AsyncEnd, Failure, Options, leave};
+use smbd_verbs::tokio::{AsyncEnd, Failure, Options, link};
 use smbd_verbs::{Buffer, Clock, VerbsConnection};
 
 use super::rdma::Rdma;
@@ -53,10 +52,8 @@ impl Connector {
     pub async fn connect(&self, server: SocketAddr) -> Result<Rdma<AsyncEnd>, Failure> {
         let end = VerbsConnection::connect(server, None, &self.config, Clock::start())?;
         let invalidation = end.remote_invalidation_later();
-        let machine = Endpoint::new(Role::Initiator, &self.config, end.now());
-        let end = AsyncEnd::new(end)?;
-        let limits = |negotiated| self.limits(negotiated, invalidation.is_possible());
-        Rdma::establish(machine, end, Options::default(), limits, leave).await
+        let (link, negotiated) = link(Role::Initiator, end, &self.config, Options::default()).await?;
+        Ok(Rdma::new(link, self.limits(negotiated, invalidation.is_possible())))
     }
 
     fn limits(&self, negotiated: Negotiated, invalidates: bool) -> client::Transport {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use smbd_core::error::{CommandError, RegisterError, RegistrationError};
-use smbd_core::{Access, BufferDescriptorV1, Endpoint, Negotiated, Token};
-use smbd_link::link::{self, Event, Link, Options};
+use smbd_core::{Access, BufferDescriptorV1, Endpoint, Token};
+use smbd_link::link::{self, Event, Link, Owned};
 use smbd_link::{Failure, Messages, PollReady};
 use smbd_smb2::client::{self, RegistrationId};
 
@@ -25,8 +25,8 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 /// progress otherwise, and does not answer keepalives.
 pub struct Rdma<B: PollReady, C: Messages = Endpoint> {
     limits: client::Transport,
-    /// `None` when it is over, and all messages were taken.
-    link: Option<Link<B, RegistrationId, C>>,
+    /// It is left when it is over, and all messages were taken.
+    link: Owned<B, RegistrationId, C>,
     /// The part of each registered buffer that is described.
     parts: BTreeMap<RegistrationId, (u32, u32)>,
     /// What came of registrations.
@@ -34,40 +34,25 @@ pub struct Rdma<B: PollReady, C: Messages = Endpoint> {
     /// Tokens of this side that the peer has invalidated. Those of a registration go with it.
     invalidated: Vec<(RegistrationId, Token)>,
     lost: Option<Lost>,
-    leave: fn(Rest<B, C>),
 }
 
 impl<B: PollReady, C: Messages> Rdma<B, C> {
-    /// Establishes a connection over a new backend, with a new machine: an [`Endpoint`], or a wrapper of one. Waits until that is done.
-    /// `limits` says what it carries. What is left of it in the end goes to `leave`.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, the connection ends.
-    ///
-    /// # Errors
-    /// [`Failure::Connect`]: it is not established. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: a fault of this side.
-    pub async fn establish(
-        machine: C,
-        backend: B,
-        options: Options,
-        limits: impl FnOnce(Negotiated) -> client::Transport,
-        leave: fn(Rest<B, C>),
-    ) -> Result<Self, FailureOf<B>> {
-        let (link, negotiated) = Link::new(machine, backend, options).established(leave).await?;
-        Ok(Self {
-            limits: limits(negotiated),
-            link: Some(link),
+    /// Takes an established connection, which carries this.
+    #[must_use]
+    pub const fn new(link: Owned<B, RegistrationId, C>, limits: client::Transport) -> Self {
+        Self {
+            limits,
+            link,
             parts: BTreeMap::new(),
             told: VecDeque::new(),
             invalidated: Vec::new(),
             lost: None,
-            leave,
-        })
+        }
     }
 
     /// Drives the connection, and takes what it tells.
     fn drive(&mut self, cx: &mut Context<'_>) {
-        while let Some(link) = &mut self.link {
+        while let Some(link) = self.link.get_mut() {
             let Poll::Ready(event) = link.poll_event(cx) else { break };
             match event {
                 Event::Registered { name, result } => self.registered(name, result),
@@ -79,12 +64,11 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
                     }
                 }
                 Event::Invalidated { name, token } => self.invalidated.push((name, token)),
-                Event::Ended(_) => {}
-                Event::Established(_) | Event::RdmaDone { .. } | Event::Probed(_) => {}
+                Event::Ended(_) | Event::Established(_) | Event::RdmaDone { .. } | Event::Probed(_) => {}
             }
         }
         if self.lost.is_none()
-            && let Some(ending) = self.link.as_ref().and_then(Link::closed)
+            && let Some(ending) = self.link.get().and_then(Link::closed)
         {
             self.lost = Some(match ending {
                 Ok(reason) => Lost::because(Failure::<<B as PollReady>::Error>::Closed(*reason)),
@@ -92,8 +76,8 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
             });
         }
         // Its backend goes, when all messages were taken.
-        if let Some(link) = self.link.take_if(|link| link.is_over() && !link.has_messages()) {
-            (self.leave)(link.into_rest());
+        if self.link.get().is_some_and(|link| link.is_over() && !link.has_messages()) {
+            self.link.leave();
         }
     }
 
@@ -105,7 +89,7 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
                 let is_inside = part.is_some();
                 self.told
                     .push_back(part.map_or(Registered::Impossible(of), |part| Registered::Valid(of, part)));
-                if !is_inside && let Some(link) = &mut self.link {
+                if !is_inside && let Some(link) = self.link.get_mut() {
                     // Nobody has a use for it.
                     link.deregister(of);
                 }
@@ -121,7 +105,7 @@ impl<B: PollReady, C: Messages> Rdma<B, C> {
 
     /// It is not known whether the access to some memory has ended. It ends with the connection.
     fn be_unsure(&mut self) {
-        if let Some(link) = &mut self.link {
+        if let Some(link) = self.link.get_mut() {
             link.close(CLOSE_WITHIN);
         }
     }
@@ -141,7 +125,7 @@ where
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, Lost>> {
         self.drive(cx);
-        let Some(piece) = self.link.as_mut().and_then(Link::try_recv) else {
+        let Some(piece) = self.link.get_mut().and_then(Link::try_recv) else {
             return self.lost.clone().map_or(Poll::Pending, |lost| Poll::Ready(Err(lost)));
         };
         let invalidated = self.invalidated.drain(..).map(|(_, token)| token).collect();
@@ -151,8 +135,8 @@ where
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Lost>> {
         self.drive(cx);
         // Messages that came before the end are taken first.
-        let has_messages = self.link.as_ref().is_some_and(Link::has_messages);
-        match (&self.lost, &mut self.link) {
+        let has_messages = self.link.get().is_some_and(Link::has_messages);
+        match (&self.lost, self.link.get_mut()) {
             (Some(lost), _) if !has_messages => Poll::Ready(Err(lost.clone())),
             (None, Some(link)) => link.poll_ready(cx).map(Ok),
             _ => Poll::Ready(Ok(())),
@@ -160,7 +144,7 @@ where
     }
 
     fn send(&mut self, message: [&[u8]; 2]) {
-        if let Some(link) = &mut self.link {
+        if let Some(link) = self.link.get_mut() {
             // The server's answer says that it was sent.
             link.send_unsignalled(Bytes::from(message.concat()), None);
         }
@@ -168,7 +152,7 @@ where
 
     fn register(&mut self, registration: RegistrationId, part: Part<B::Buffer>) {
         // Without a connection there is nobody who could use it.
-        let Some(link) = &mut self.link else { return };
+        let Some(link) = self.link.get_mut() else { return };
         let Part { memory, offset, len, access } = part;
         let access = match access {
             client::Access::RemoteRead => Access::Read,
@@ -179,7 +163,7 @@ where
     }
 
     fn deregister(&mut self, registration: RegistrationId) {
-        match (self.parts.remove(&registration), &mut self.link) {
+        match (self.parts.remove(&registration), self.link.get_mut()) {
             // The server has no access, because there was no registration.
             (None, _) => self.told.push_back(Registered::Ended(registration)),
             (Some(_), Some(link)) => link.deregister(registration),
@@ -193,22 +177,22 @@ where
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(link) = &mut self.link {
+        if let Some(link) = self.link.get_mut() {
             link.ignore_messages();
         }
         self.drive(cx);
         // What waits goes first, unless the connection has ended.
-        if let Some(link) = &mut self.link
+        if let Some(link) = self.link.get_mut()
             && (link.waiting() == 0 || link.closed().is_some())
         {
             link.close(CLOSE_WITHIN);
             self.drive(cx);
         }
-        if self.link.is_none() { Poll::Ready(()) } else { Poll::Pending }
+        if self.link.get().is_none() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     fn give_up(&mut self) {
-        if let Some(link) = &mut self.link {
+        if let Some(link) = self.link.get_mut() {
             link.drop_orders();
         }
     }
@@ -221,14 +205,6 @@ const fn ends<E>(failure: &Failure<E>) -> bool {
         Failure::Register(RegisterError::Command(CommandError::Closing))
             | Failure::Registration(RegistrationError::Aborted(_))
     )
-}
-
-impl<B: PollReady, C: Messages> Drop for Rdma<B, C> {
-    fn drop(&mut self) {
-        if let Some(link) = self.link.take() {
-            (self.leave)(link.into_rest());
-        }
-    }
 }
 
 impl<B: PollReady, C: Messages> fmt::Debug for Rdma<B, C> {

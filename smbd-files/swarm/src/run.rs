@@ -12,6 +12,7 @@ use smbd_files::drive::{Clock, Driver};
 use smbd_files::transport::{Rdma, Rest, Tcp, Transport};
 use smbd_link::Messages;
 use smbd_link::handles::{Connecting, Connection, Options, open_with};
+use smbd_link::link::Link;
 use smbd_sim::device::Placed;
 use smbd_sim::loops::{LoopEnd, Stage, Timer};
 use smbd_sim::oracle::{Failure, Law};
@@ -168,9 +169,8 @@ pub async fn asks<M: Placed + Send + Sync + 'static>(
 ) -> Option<Rdma<LoopEnd<M>, impl Messages + use<M>>> {
     let plan = &scene.shared.plan;
     let (machine, end) = (stage.machine(Side::Initiator), stage.end(Side::Initiator));
-    let limits = |negotiated| limits(plan, negotiated);
-    match Rdma::establish(machine, end, plan.waiting[0], limits, leave).await {
-        Ok(transport) => Some(transport),
+    match Link::new(machine, end, plan.waiting[0]).established(leave).await {
+        Ok((link, negotiated)) => Some(Rdma::new(link, limits(plan, negotiated))),
         Err(failure) => {
             refused(scene, &failure);
             None

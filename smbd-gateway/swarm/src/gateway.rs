@@ -10,6 +10,7 @@ use std::time::Duration;
 use smbd_core::Negotiated;
 use smbd_gateway::{Client, Copied, Ending, Pump, Rdma, Server};
 use smbd_link::Messages;
+use smbd_link::link::Link;
 use smbd_sim::Side;
 use smbd_sim::loops::{LoopEnd, Stage};
 use smbd_smb2::relay::{self, Statistics};
@@ -26,9 +27,9 @@ pub const CLOSE_WITHIN: Duration = Duration::from_secs(3);
 /// Accepts the client, and serves it until its end.
 pub async fn serve(stage: Stage, plan: Rc<Plan>, stream: Stream, notes: Notes) {
     let machine = stage.machine_in_pieces(Side::Acceptor);
-    let establishing = Rdma::establish(machine, stage.end(Side::Acceptor), plan.waiting, drop);
-    if let Some((rdma, negotiated)) = established(establishing, &notes).await {
-        let rdma = through(rdma, negotiated, stage, &plan, stream, &notes).await;
+    let establishing = Link::new(machine, stage.end(Side::Acceptor), plan.waiting).established(drop);
+    if let Some((link, negotiated)) = established(establishing, &notes).await {
+        let rdma = through(Rdma::new(link), negotiated, stage, &plan, stream, &notes).await;
         if let Some(rdma) = rdma {
             note_over(rdma.close(CLOSE_WITHIN).await, &notes);
         }

@@ -155,7 +155,7 @@ impl<E> State<E> {
     }
 
     fn is_full(&self) -> bool {
-        self.messages.len() >= self.options.messages_max.max(1) || self.bytes >= self.options.bytes_max.max(1)
+        self.options.is_reached(self.messages.len(), self.bytes)
     }
 }
 

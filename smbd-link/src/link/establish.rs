@@ -1,28 +1,77 @@
-//! From a backend to an established connection.
+//! From a backend to an established connection, which is left in order.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-use smbd_core::Negotiated;
+use smbd_core::{Endpoint, Negotiated};
 
 use super::{Event, FailureOf, Link, Rest};
 use crate::{Failure, Messages, PollReady};
 
+/// A link of which the rest goes to a function when its owner leaves it, or is dropped.
+pub struct Owned<B: PollReady, N: Copy + PartialEq, C: Messages = Endpoint> {
+    /// `None` when it was left.
+    link: Option<Link<B, N, C>>,
+    leave: fn(Rest<B, N, C>),
+}
+
+impl<B: PollReady, N: Copy + PartialEq, C: Messages> Owned<B, N, C> {
+    /// The link; `None` if it was left.
+    #[must_use]
+    pub const fn get(&self) -> Option<&Link<B, N, C>> {
+        self.link.as_ref()
+    }
+
+    /// The link; `None` if it was left.
+    pub const fn get_mut(&mut self) -> Option<&mut Link<B, N, C>> {
+        self.link.as_mut()
+    }
+
+    /// Gives the connection up. If it has not ended, the rest ends it at once.
+    pub fn leave(&mut self) {
+        if let Some(link) = self.link.take() {
+            (self.leave)(link.into_rest());
+        }
+    }
+}
+
+impl<B: PollReady, N: Copy + PartialEq, C: Messages> Drop for Owned<B, N, C> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl<B: PollReady, N: Copy + PartialEq, C: Messages> fmt::Debug for Owned<B, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Owned").field(&self.link).finish()
+    }
+}
+
 impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
-    /// Waits until the connection is established, and returns what was negotiated as well. What is left of one that is not, or whose
-    /// future is dropped, goes to `leave`.
+    /// Waits until the connection is established, and returns what was negotiated as well. What is left of it goes to `leave`, also of one
+    /// that is not established, or whose future is dropped.
     ///
     /// # Errors
     /// [`Failure::Connect`]: it is not established. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: a fault of this side.
-    pub async fn established(self, leave: fn(Rest<B, N, C>)) -> Result<(Self, Negotiated), FailureOf<B>> {
-        let mut left = Left { link: Some(self), leave };
-        let established = poll_fn(|cx| left.poll_established(cx)).await?;
-        // It is there until it was established.
-        left.link.take().map(|link| (link, established)).ok_or(Failure::NoDriver)
+    pub async fn established(
+        self,
+        leave: fn(Rest<B, N, C>),
+    ) -> Result<(Owned<B, N, C>, Negotiated), FailureOf<B>> {
+        let mut owned = Owned { link: Some(self), leave };
+        let established = poll_fn(|cx| match owned.get_mut() {
+            Some(link) => link.poll_established(cx),
+            None => Poll::Pending,
+        });
+        let negotiated = established.await?;
+        Ok((owned, negotiated))
     }
 
     /// Drives the connection. Ready when it is established, or over. To be called before any other poll.
-    pub fn poll_established(&mut self, cx: &mut Context<'_>) -> Poll<Result<Negotiated, FailureOf<B>>> {
+    pub(super) fn poll_established(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Negotiated, FailureOf<B>>> {
         loop {
             match self.poll_event(cx) {
                 Poll::Ready(Event::Established(negotiated)) => return Poll::Ready(Ok(negotiated)),
@@ -31,26 +80,6 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
                 Poll::Ready(_) => {}
                 Poll::Pending => return Poll::Pending,
             }
-        }
-    }
-}
-
-/// A link that goes to `leave` when it is dropped.
-struct Left<B: PollReady, N: Copy + PartialEq, C: Messages> {
-    link: Option<Link<B, N, C>>,
-    leave: fn(Rest<B, N, C>),
-}
-
-impl<B: PollReady, N: Copy + PartialEq, C: Messages> Left<B, N, C> {
-    fn poll_established(&mut self, cx: &mut Context<'_>) -> Poll<Result<Negotiated, FailureOf<B>>> {
-        self.link.as_mut().map_or(Poll::Pending, |link| link.poll_established(cx))
-    }
-}
-
-impl<B: PollReady, N: Copy + PartialEq, C: Messages> Drop for Left<B, N, C> {
-    fn drop(&mut self) {
-        if let Some(link) = self.link.take() {
-            (self.leave)(link.into_rest());
         }
     }
 }

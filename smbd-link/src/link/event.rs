@@ -1,3 +1,4 @@
+use std::fmt::Display;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,6 +9,14 @@ use crate::Failure;
 
 /// How a connection ended: the reason, or the error because of which it was not established or could not be driven.
 pub type Ending<E> = Result<CloseReason, Failure<E>>;
+
+/// How a connection ended, for people.
+pub fn why<E: Display>(ending: &Ending<E>) -> String {
+    match ending {
+        Ok(reason) => reason.to_string(),
+        Err(failure) => failure.to_string(),
+    }
+}
 
 /// An event of a [`Link`](super::Link), except for messages. `N` is a name that the owner of the link gave, as the `wr_id` of verbs. `E` is
 /// the error of the backend.

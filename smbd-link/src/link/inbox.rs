@@ -27,6 +27,22 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Whether so many messages, with so many bytes, are all that may wait.
+    pub(crate) fn is_reached(&self, messages: usize, bytes: usize) -> bool {
+        messages >= self.messages_max.max(1) || bytes >= self.bytes_max.max(1)
+    }
+
+    /// The larger limits that apply when both sides are without credits.
+    fn twice(&self) -> Self {
+        Self {
+            messages_max: self.messages_max.saturating_mul(2).max(MESSAGES_LEAST),
+            bytes_max: self.bytes_max.saturating_mul(2).max(BYTES_LEAST),
+            ..*self
+        }
+    }
+}
+
 /// Messages, or pieces of them, that wait.
 #[derive(Debug)]
 pub(super) struct Inbox {
@@ -79,21 +95,16 @@ impl Inbox {
 
     /// Whether the limits are reached.
     pub(super) fn is_full(&self) -> bool {
-        let Options { messages_max, bytes_max, .. } = self.options;
-        self.reaches(messages_max.max(1), bytes_max.max(1))
+        self.reaches(&self.options)
     }
 
     /// Whether the larger limits are reached that apply when both sides are without credits.
     pub(super) fn is_overfull(&self) -> bool {
-        let Options { messages_max, bytes_max, .. } = self.options;
-        self.reaches(
-            messages_max.saturating_mul(2).max(MESSAGES_LEAST),
-            bytes_max.saturating_mul(2).max(BYTES_LEAST),
-        )
+        self.reaches(&self.options.twice())
     }
 
-    fn reaches(&self, messages: usize, bytes: usize) -> bool {
+    fn reaches(&self, limits: &Options) -> bool {
         let (kept, kept_bytes) = self.kept;
-        self.pieces.len().saturating_add(kept) >= messages || self.bytes.saturating_add(kept_bytes) >= bytes
+        limits.is_reached(self.pieces.len().saturating_add(kept), self.bytes.saturating_add(kept_bytes))
     }
 }

@@ -46,7 +46,8 @@ use smbd_core::{Access, BufferDescriptorV1, Close, Endpoint, Instant, RdmaVerb, 
 
 use crate::{Failure, Messages, PollReady};
 use alarm::Alarm;
-pub use event::{Ending, Event, Piece};
+pub use establish::Owned;
+pub use event::{Ending, Event, Piece, why};
 use inbox::Inbox;
 pub use inbox::Options;
 use orders::{Order, Orders, Transfer};
@@ -127,7 +128,13 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
         self.ending.as_ref().or(self.upper.closed.as_ref())
     }
 
-    /// Whether the connection is drained, or cannot be driven any more: only its backend is left.
+    /// How the connection has ended, once it is drained, or cannot be driven any more: only its backend is left.
+    #[must_use]
+    pub const fn over(&self) -> Option<&Ending<<B as PollReady>::Error>> {
+        self.ending.as_ref()
+    }
+
+    /// Whether the connection is [over](Self::over).
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.ending.is_some()

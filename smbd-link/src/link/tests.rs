@@ -65,8 +65,9 @@ async fn next(link: &mut Linked) -> Told {
     poll_fn(|cx| link.poll_event(cx)).await
 }
 
-async fn established(link: Linked) -> Linked {
-    link.established(drop).await.unwrap().0
+async fn established(mut link: Linked) -> Linked {
+    poll_fn(|cx| link.poll_established(cx)).await.unwrap();
+    link
 }
 
 /// Memory of nobody.

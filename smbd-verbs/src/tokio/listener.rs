@@ -5,10 +5,11 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use smbd_core::{Config, Role};
+use smbd_core::{Config, Negotiated, Role};
+use smbd_link::link::Owned;
 
 use super::ready::Readable;
-use super::{AsyncEnd, Connection, Failure, Options, establish};
+use super::{AsyncEnd, Connection, Failure, Options, establish, link};
 use crate::{Clock, Error, LinkType, ListenOptions, ListenerCounters, RejectReason, wait};
 
 /// Listens for connection requests in a tokio task.
@@ -123,12 +124,19 @@ impl Incoming {
         establish(Role::Acceptor, end, config, options).await
     }
 
-    /// Accepts the request when the returned backend is driven: an end for a [`Link`](smbd_link::link::Link). Returns at once.
+    /// Accepts the request like [`accept_with`](Self::accept_with), and returns a connection that whoever polls it drives.
+    ///
+    /// # Cancel safety
+    /// This method is not cancel safe. If the future is dropped, the request is rejected or the connection ends.
     ///
     /// # Errors
-    /// The device cannot carry the connection, or the reactor cannot register the file descriptor.
-    pub fn into_end(self, config: &Config) -> Result<AsyncEnd, Error> {
-        AsyncEnd::new(self.0.accept(config, Clock::start())?)
+    /// The errors of [`accept`](Self::accept).
+    pub async fn link<N: Copy + PartialEq + Send + 'static>(
+        self,
+        config: &Config,
+        options: Options,
+    ) -> Result<(Owned<AsyncEnd, N>, Negotiated), Failure> {
+        link(Role::Acceptor, self.0.accept(config, Clock::start())?, config, options).await
     }
 
     /// Rejects the request. The initiator gets the text of `reason`. Returns at once.

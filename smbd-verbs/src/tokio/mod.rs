@@ -33,9 +33,10 @@ mod told;
 
 use std::net::SocketAddr;
 
-use smbd_core::{Config, Role};
+use smbd_core::backend::Backend as _;
+use smbd_core::{Config, Endpoint, Negotiated, Role};
 use smbd_link::handles;
-use smbd_link::link::Rest;
+use smbd_link::link::{Link, Owned, Rest};
 
 pub use listener::{Incoming, Listener};
 pub use ready::AsyncEnd;
@@ -111,9 +112,28 @@ pub fn open(
     Ok(handles::open(role, AsyncEnd::new(end)?, config, options))
 }
 
+/// Connects, or accepts, and negotiates over `end`. Returns a connection that whoever polls it drives, and what was negotiated. When it is
+/// dropped, a task of the runtime ends it.
+///
+/// # Cancel safety
+/// If the future is dropped, the connection ends.
+///
+/// # Errors
+/// The errors of [`establish`].
+pub async fn link<N: Copy + PartialEq + Send + 'static>(
+    role: Role,
+    end: VerbsConnection,
+    config: &Config,
+    options: Options,
+) -> Result<(Owned<AsyncEnd, N>, Negotiated), Failure> {
+    let machine = Endpoint::new(role, config, end.now());
+    let machine = if options.in_pieces { machine.in_pieces() } else { machine };
+    Link::new(machine, AsyncEnd::new(end)?, options).established(leave).await
+}
+
 /// Ends a connection that has no user any more, as a task of the runtime, and drops its backend on a thread that may block. Nobody waits
 /// for that. Outside of a runtime the connection ends here.
-pub fn leave<N: Copy + PartialEq + Send + 'static>(rest: Rest<AsyncEnd, N>) {
+fn leave<N: Copy + PartialEq + Send + 'static>(rest: Rest<AsyncEnd, N>) {
     let Ok(runtime) = ::tokio::runtime::Handle::try_current() else { return };
     drop(runtime.spawn(async move {
         let end = rest.await;

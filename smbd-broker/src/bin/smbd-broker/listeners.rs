@@ -5,17 +5,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use smbd_broker::server::serve;
-use smbd_core::backend::Backend as _;
-use smbd_core::{Config, Endpoint, Role};
+use smbd_core::Config;
 use smbd_daemon::admission::{Admission, Pass};
 use smbd_daemon::listeners::{Limits, Service, Wishes};
 use smbd_daemon::log::{Line, Log};
 use smbd_daemon::network::Network;
 use smbd_daemon::places::Rule;
 use smbd_daemon::trouble::why;
-use smbd_link::link::Link;
 use smbd_verbs::RejectReason;
-use smbd_verbs::tokio::{Failure, Incoming, Options, leave};
+use smbd_verbs::tokio::{Incoming, Options};
 use tokio::sync::watch;
 
 use crate::counters::Counters;
@@ -76,16 +74,11 @@ impl Wishes for Settings {
 /// Serves a client to its end.
 async fn attend(shared: Arc<Shared>, incoming: Incoming, pass: Pass, config: Config) {
     let client = incoming.peer_addr();
-    let established = async {
-        let end = incoming.into_end(&config).map_err(Failure::Backend)?;
-        let machine = Endpoint::new(Role::Acceptor, &config, end.now());
-        Link::new(machine, end, Options::default()).established(leave).await
-    };
-    match established.await {
+    match incoming.link(&config, Options::default()).await {
         Ok(connection) => {
             Counters::count(&shared.counters.taken);
             shared.log().line("client connected").with("client", client).write();
-            if !serve(shared.hub.clone(), connection, client.to_string(), leave).await {
+            if !serve(shared.hub.clone(), connection, client.to_string()).await {
                 shared.refused(client, "too many connections (limits.connections)");
             }
         }

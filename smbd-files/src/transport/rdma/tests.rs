@@ -15,6 +15,8 @@ use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::wire::{DataTransfer, Flags, NegotiateResponse, status};
 use smbd_core::{Config, Head, Input, Instant, Limits, Params, RecvId, Role, WrId};
 
+use smbd_link::link::Options;
+
 use super::super::MemoryError;
 use super::*;
 
@@ -161,16 +163,11 @@ fn established() -> (Rdma<Device>, Device, Arc<Task>) {
     let device = Device::default();
     let config = Config::try_from(Params { max_send_size: 1364, ..Params::linux_client() }).expect("valid");
     let machine = Endpoint::new(Role::Initiator, &config, Instant::ORIGIN);
-    let limits = |negotiated: Negotiated| client::Transport {
-        max_send: negotiated.max_fragmented_send_size,
-        max_receive: 1 << 20,
-        rdma: None,
-    };
     let task = Arc::new(Task::default());
     let waker = Waker::from(Arc::clone(&task));
     let mut cx = Context::from_waker(&waker);
     let rdma = {
-        let establishing = Rdma::establish(machine, device.clone(), Options::default(), limits, drop);
+        let establishing = Link::new(machine, device.clone(), Options::default()).established(drop);
         let mut establishing = pin!(establishing);
         assert!(establishing.as_mut().poll(&mut cx).is_pending());
         let response = NegotiateResponse {
@@ -190,7 +187,10 @@ fn established() -> (Rdma<Device>, Device, Arc<Task>) {
         device.receive(&bytes, 32);
         device.wake();
         match establishing.poll(&mut cx) {
-            Poll::Ready(Ok(rdma)) => rdma,
+            Poll::Ready(Ok((link, negotiated))) => {
+                let max_send = negotiated.max_fragmented_send_size;
+                Rdma::new(link, client::Transport { max_send, max_receive: 1 << 20, rdma: None })
+            }
             other => panic!("{other:?}"),
         }
     };

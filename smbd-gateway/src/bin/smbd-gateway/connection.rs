@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_broker::client as broker;
-use smbd_core::backend::Backend as _;
+use smbd_core::Negotiated;
 use smbd_core::error::{CloseReason, DisconnectReason};
-use smbd_core::{Endpoint, Negotiated, Role};
 use smbd_gateway::{self as gateway, Brokered, Ending, Pump, Rdma, Tcp};
 use smbd_smb2::relay;
-use smbd_verbs::tokio::{Failure, Incoming, Options, leave};
+use smbd_verbs::tokio::{Incoming, Options};
 use smbd_verbs::{Buffer, RejectReason};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -190,13 +189,9 @@ async fn connect(
     settings: &Settings,
 ) -> Result<(Rdma, Negotiated, Tcp), String> {
     let tcp = tcp(stream)?;
-    let establish = async {
-        let end = incoming.into_end(&settings.config).map_err(Failure::Backend)?;
-        let machine = Endpoint::new(Role::Acceptor, &settings.config, end.now()).in_pieces();
-        Rdma::establish(machine, end, OPTIONS, leave).await
-    };
-    let (rdma, negotiated) = establish.await.map_err(|failure| trouble::why(&failure))?;
-    Ok((rdma, negotiated, tcp))
+    let linked = incoming.link(&settings.config, OPTIONS).await;
+    let (link, negotiated) = linked.map_err(|failure| trouble::why(&failure))?;
+    Ok((Rdma::new(link), negotiated, tcp))
 }
 
 /// The end of a client in the words of who looks after the gateway.

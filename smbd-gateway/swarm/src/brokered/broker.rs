@@ -65,7 +65,7 @@ impl Running {
         let serving = self.process.task(async move {
             match link.established(drop).await {
                 Ok(connection) => {
-                    serve(hub, connection, "10.9.0.2:5".into(), drop).await;
+                    serve(hub, connection, "10.9.0.2:5".into()).await;
                     note_over("served".into(), &notes);
                 }
                 Err(failure) => {

@@ -6,9 +6,10 @@ use std::time::Duration;
 use smbd_core::Negotiated;
 use smbd_gateway::{Copied, RdmaServer, ReversePump};
 use smbd_link::Messages;
+use smbd_link::link::{Link, Owned};
 use smbd_sim::Side;
 use smbd_sim::loops::{LoopEnd, Stage};
-use smbd_smb2::relay::reverse;
+use smbd_smb2::relay::{BufferId, reverse};
 
 use super::plan::{End, Plan};
 use crate::gateway::{CLOSE_WITHIN, FLUSH_WITHIN, established, note_end, note_over, until_told};
@@ -16,27 +17,30 @@ use crate::memory::{Memory, VirtualTime};
 use crate::notes::Notes;
 use crate::server_end::{Direct, Either, Stream};
 
+type Linked<C> = Owned<LoopEnd<Memory>, BufferId, C>;
+
 /// Connects to the server, and serves the client until its end.
 pub async fn serve(stage: Stage, plan: Rc<Plan>, stream: Stream, notes: Notes) {
     let (side, waiting) = (Side::Initiator, plan.common.waiting);
     let end = stage.end(side);
     if plan.is_in_pieces {
-        let establishing = RdmaServer::establish(stage.machine_in_pieces(side), end, waiting, drop);
+        let establishing = Link::new(stage.machine_in_pieces(side), end, waiting).established(drop);
         through(established(establishing, &notes).await, stage, &plan, stream, &notes).await;
     } else {
-        let establishing = RdmaServer::establish(stage.machine(side), end, waiting, drop);
+        let establishing = Link::new(stage.machine(side), end, waiting).established(drop);
         through(established(establishing, &notes).await, stage, &plan, stream, &notes).await;
     }
 }
 
 async fn through<C: Messages>(
-    reached: Option<(RdmaServer<LoopEnd<Memory>, C>, Negotiated)>,
+    reached: Option<(Linked<C>, Negotiated)>,
     stage: Stage,
     plan: &Plan,
     stream: Stream,
     notes: &Notes,
 ) {
-    let Some((rdma, negotiated)) = reached else { return };
+    let Some((link, negotiated)) = reached else { return };
+    let rdma = RdmaServer::new(link);
     let params = reverse::Params {
         max_read_write_size: negotiated.max_read_write_size.min(plan.params.max_read_write_size),
         max_fragmented_send_size: negotiated

@@ -4,11 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbd_core::backend::Backend as _;
-use smbd_core::{Config, Endpoint, Negotiated, Role};
+use smbd_core::{Config, Negotiated, Role};
 use smbd_gateway::{Ending, RdmaServer, ReversePump, Tcp};
 use smbd_smb2::relay::{Bytes, reverse};
-use smbd_verbs::tokio::{AsyncEnd, Failure, Options, leave};
+use smbd_verbs::tokio::{Failure, Options, link};
 use smbd_verbs::{Clock, VerbsConnection};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -61,9 +60,8 @@ struct Reached {
 async fn connect(server: SocketAddr, config: &Config) -> Result<Reached, Failure> {
     let end = VerbsConnection::connect(server, None, config, Clock::start())?;
     let invalidation = end.remote_invalidation_later();
-    let end = AsyncEnd::new(end)?;
-    let machine = Endpoint::new(Role::Initiator, config, end.now());
-    let (rdma, negotiated) = RdmaServer::establish(machine, end, Options::default(), leave).await?;
+    let (link, negotiated) = link(Role::Initiator, end, config, Options::default()).await?;
+    let rdma = RdmaServer::new(link);
     Ok(Reached { rdma, negotiated, server, remote_invalidation: invalidation.is_possible() })
 }
 
