@@ -186,12 +186,7 @@ impl<C: Client, S: Server<C::Memory>, T: Clock> Pump<C, S, T> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
         for _ in 0..TURNS_MAX {
             match self.turn(cx) {
-                Ok(true) => {
-                    self.moves = self.moves.wrapping_add(1);
-                    if std::mem::take(&mut self.out.yields) {
-                        break;
-                    }
-                }
+                Ok(true) => self.moves = self.moves.wrapping_add(1),
                 Ok(false) => return Poll::Pending,
                 Err(ending) => return Poll::Ready(ending),
             }
@@ -296,11 +291,6 @@ impl<C: Client, S: Server<C::Memory>, T: Clock> Pump<C, S, T> {
         }
         let is_rdma = self.statistics().sessions.rdma > 0;
         let place = self.relay.placement();
-        // The device begins with this part of a long answer before the next one is received: its connection is another task.
-        self.out.yields &= place.is_some();
-        if self.out.yields {
-            return Ok(true);
-        }
         let got = match place {
             Some(Placement { buffer, offset, len, is_last }) => {
                 let part = Part { memory: self.out.buffers.get(buffer)?, offset, len };

@@ -35,8 +35,6 @@ pub(super) struct Outgoing<M> {
     waiting: usize,
     /// The message to the client that is being put together.
     message: Vec<u8>,
-    /// A full buffer is to be written: other tasks should have their turn if more of the same answer is to come.
-    pub(super) yields: bool,
 }
 
 /// What came of an action.
@@ -56,7 +54,6 @@ impl<M: Memory> Outgoing<M> {
             orders: VecDeque::new(),
             waiting: 0,
             message: Vec::new(),
-            yields: false,
         }
     }
 
@@ -123,7 +120,6 @@ impl<M: Memory> Outgoing<M> {
     }
 
     fn write(&mut self, transfer: Transfer) -> Result<(), Ending> {
-        self.yields |= transfer.len == self.buffers.len;
         let operation = self.operation(transfer)?;
         self.orders.push_back(Order::Write(operation));
         Ok(())

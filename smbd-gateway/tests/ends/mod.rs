@@ -65,6 +65,12 @@ pub struct State {
     /// Calls that moved bytes to or from the server.
     pub calls: u32,
     done: VecDeque<BufferId>,
+    /// Of the bytes that went by RDMA, those that the device has begun with: orders are carried out when results are asked for.
+    begun: u64,
+    /// Data that came from the server.
+    data: u64,
+    /// The most data that were here, and not with the device, when more were received.
+    pub waited: u64,
 }
 
 /// Either end.
@@ -98,24 +104,18 @@ impl Client for End {
     }
 
     fn poll_done(&mut self, _: &mut Context<'_>) -> Poll<(BufferId, bool)> {
-        let buffer = self.0.borrow_mut().done.pop_front();
+        let mut state = self.0.borrow_mut();
+        state.begun = state.moved;
+        let buffer = state.done.pop_front();
         buffer.map_or(Poll::Pending, |buffer| Poll::Ready((buffer, true)))
     }
 }
 
 impl State {
-    /// Bytes that the server sends and nobody has taken.
-    pub fn offered(&self) -> u64 {
-        let len = |chunk: &Chunk| match chunk {
-            Chunk::Bytes(bytes) => bytes.len() as u64,
-            Chunk::Data(size) => *size as u64,
-        };
-        self.from_server.iter().map(len).sum()
-    }
-
     /// Takes bytes of what the server sends: up to `len` of them without a look, then up to what `into` holds.
     fn receive(&mut self, mut len: usize, into: &mut [u8]) -> Poll<io::Result<usize>> {
         let (mut got, mut at) = (0, 0);
+        self.waited = self.waited.max(self.data.saturating_sub(self.begun));
         while let Some(chunk) = self.from_server.front_mut() {
             let room = if len > 0 { len } else { into.len() - at };
             let size = match chunk {
@@ -123,6 +123,9 @@ impl State {
                 Chunk::Data(size) => *size,
             };
             let part = size.min(room);
+            if let Chunk::Data(_) = chunk {
+                self.data += part as u64;
+            }
             if let Chunk::Bytes(bytes) = chunk
                 && len == 0
             {
