@@ -10,7 +10,7 @@ use smbd_repository::instructions::{Suite, main as run};
 fn main() -> ExitCode {
     run(&Suite {
         package: "smbd-gateway",
-        options: "--no-default-features",
+        options: "",
         bench: "instructions",
         file: "gateway.toml",
         operations: scenes::OPERATIONS,
