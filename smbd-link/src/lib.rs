@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! link          a connection that the task that uses it drives, by polling
+//! transport     what a client or a server needs of a connection: a link, one of another process, or TCP
 //! blocking      blocking calls for one connection, for tools and tests
 //! engine        many connections on one thread
 //! handles       async calls, and a future that drives the connection
@@ -47,6 +48,7 @@ mod registration;
 mod spin;
 #[cfg(test)]
 mod tests;
+pub mod transport;
 mod waitable;
 
 pub use failure::Failure;

@@ -97,6 +97,7 @@ mod ffi;
 mod fit;
 mod footprint;
 mod listener;
+mod memory;
 mod permit;
 pub mod quirks;
 mod request;
