@@ -46,6 +46,7 @@ mod open;
 mod ready;
 mod registration;
 mod spin;
+pub mod tcp;
 #[cfg(test)]
 mod tests;
 pub mod transport;

@@ -308,6 +308,3 @@ impl Memory for NoRdma {
         match self.0 {}
     }
 }
-
-#[cfg(test)]
-mod tests;

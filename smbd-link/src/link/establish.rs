@@ -14,9 +14,23 @@ pub struct Owned<B: PollReady, N: Copy + PartialEq, C: Messages = Endpoint> {
     /// `None` when it was left.
     link: Option<Link<B, N, C>>,
     leave: fn(Rest<B, N, C>),
+    remote_invalidation: bool,
 }
 
 impl<B: PollReady, N: Copy + PartialEq, C: Messages> Owned<B, N, C> {
+    /// Says whether the peer can invalidate registrations of this side (3.1.5.8). Until then it cannot.
+    #[must_use]
+    pub const fn with_remote_invalidation(mut self, is_possible: bool) -> Self {
+        self.remote_invalidation = is_possible;
+        self
+    }
+
+    /// Whether the peer can invalidate registrations of this side.
+    #[must_use]
+    pub const fn remote_invalidation(&self) -> bool {
+        self.remote_invalidation
+    }
+
     /// The link; `None` if it was left.
     #[must_use]
     pub const fn get(&self) -> Option<&Link<B, N, C>> {
@@ -58,7 +72,7 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
         self,
         leave: fn(Rest<B, N, C>),
     ) -> Result<(Owned<B, N, C>, Negotiated), FailureOf<B>> {
-        let mut owned = Owned { link: Some(self), leave };
+        let mut owned = Owned { link: Some(self), leave, remote_invalidation: false };
         let established = poll_fn(|cx| match owned.get_mut() {
             Some(link) => link.poll_established(cx),
             None => Poll::Pending,

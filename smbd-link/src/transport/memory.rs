@@ -29,6 +29,13 @@ pub trait Memory: Clone + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug)]
 pub struct NoMemory(Infallible);
 
+impl NoMemory {
+    /// Is never called.
+    pub(crate) const fn never(self) {
+        match self.0 {}
+    }
+}
+
 impl Memory for NoMemory {
     fn allocate(len: u32) -> Result<Self, OutOfMemory> {
         Err(OutOfMemory { len })

@@ -15,7 +15,7 @@ use crate::link::{Ending, Event, Piece};
 pub use memory::{Memory, NoMemory};
 
 /// An established connection that carries messages: over an RDMA device ([`link::Owned`](crate::link::Owned)), over another process that
-/// has the device (`smbd_broker::client::Carried`), or over TCP, which has no RDMA.
+/// has the device (`smbd_broker::client::Carried`), or over TCP ([`Tcp`](crate::tcp::Tcp)), which has no RDMA.
 ///
 /// All methods return at once; those that return `Pending` wake the task of `cx` later. A connection makes progress only when it is polled.
 /// Orders (`send`, `rdma`, `register`, `deregister`) are always taken; [`poll_ready`](Self::poll_ready) says when more should be given.
@@ -28,6 +28,9 @@ pub trait Transport<N> {
 
     /// The error of what is below the connection: a device, a socket.
     type Error: Error;
+
+    /// What the connection carries.
+    fn limits(&self) -> Limits;
 
     /// The next event. Messages are not among them. [`Event::Ended`] is the last one.
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event<N, Self::Error>>;
@@ -100,6 +103,26 @@ pub trait Transport<N> {
 
     /// Gives up what is below a connection that has ended. Nothing can be ordered any more, and no event follows.
     fn leave(&mut self) {}
+}
+
+/// What a connection carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest message that the peer receives, in bytes: over SMB Direct MaxFragmentedSendSize.
+    pub max_send: u32,
+    /// The longest message that this side receives, in bytes: over SMB Direct MaxFragmentedRecvSize.
+    pub max_receive: u32,
+    /// What goes by RDMA; `None` if nothing does.
+    pub rdma: Option<RdmaLimits>,
+}
+
+/// What goes by RDMA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RdmaLimits {
+    /// The longest RDMA operation of the connection, in bytes: MaxReadWriteSize.
+    pub max_read_write: u32,
+    /// Whether the peer can invalidate registrations of this side (MS-SMBD 3.1.5.8). If not, it must not be asked to.
+    pub remote_invalidation: bool,
 }
 
 /// A message that was exchanged before this process had the connection.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 
-use super::{Memory, Transport};
+use super::{Limits, Memory, RdmaLimits, Transport};
 use crate::link::{Ending, Event, Link, Owned, Piece};
 use crate::{Messages, PollReady};
 
@@ -20,6 +20,18 @@ where
 {
     type Memory = B::Buffer;
     type Error = <B as PollReady>::Error;
+
+    fn limits(&self) -> Limits {
+        let negotiated = self.get().and_then(|link| link.machine().endpoint().connection().negotiated());
+        Limits {
+            max_send: negotiated.map_or(0, |it| it.max_fragmented_send_size),
+            max_receive: negotiated.map_or(0, |it| it.max_fragmented_recv_size),
+            rdma: negotiated.map(|it| RdmaLimits {
+                max_read_write: it.max_read_write_size,
+                remote_invalidation: self.remote_invalidation(),
+            }),
+        }
+    }
 
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event<N, Self::Error>> {
         self.get_mut().map_or(Poll::Pending, |link| link.poll_event(cx))

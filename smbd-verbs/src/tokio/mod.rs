@@ -128,7 +128,9 @@ pub async fn link<N: Copy + PartialEq + Send + 'static>(
 ) -> Result<(Owned<AsyncEnd, N>, Negotiated), Failure> {
     let machine = Endpoint::new(role, config, end.now());
     let machine = if options.in_pieces { machine.in_pieces() } else { machine };
-    Link::new(machine, AsyncEnd::new(end)?, options).established(leave).await
+    let (link, negotiated) = Link::new(machine, AsyncEnd::new(end)?, options).established(leave).await?;
+    let is_possible = link.get().is_some_and(|link| link.backend().get_ref().remote_invalidation());
+    Ok((link.with_remote_invalidation(is_possible), negotiated))
 }
 
 /// Ends a connection that has no user any more, as a task of the runtime, and drops its backend on a thread that may block. Nobody waits
