@@ -287,15 +287,23 @@ impl<S: PacketSocket<Descriptor: SlotFile>> OwnedConnection<S> {
     }
 
     /// Drops it. If transfers are under way, a task waits until the broker says that they have ended, and gives their slots back: they
-    /// would be lost otherwise. To be called within a tokio runtime.
+    /// are lost otherwise, as they are outside a tokio runtime.
     #[cfg(feature = "tokio")]
     pub fn leave(mut self)
     where
         S: Send + 'static,
     {
-        if self.transfers() > 0 || !self.happened.is_empty() {
-            tokio::spawn(std::future::poll_fn(move |cx| self.poll_close(cx, 0)));
+        if (self.transfers() > 0 || !self.happened.is_empty())
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(std::future::poll_fn(move |cx| self.poll_close(cx, 0)));
         }
+    }
+
+    /// Takes the messages that were read and not wanted.
+    #[cfg(feature = "tokio")]
+    pub(super) fn drain_messages(&mut self) -> impl Iterator<Item = (Age, Vec<u8>)> {
+        self.messages.drain(..).map(|Message { age, bytes, .. }| (age, bytes))
     }
 
     /// Whether something waits until the socket is writable.

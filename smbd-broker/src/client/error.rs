@@ -25,7 +25,7 @@ pub enum CallError {
 }
 
 /// The end of a connection, or of the socket to the broker.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Lost {
     /// The connection has ended.
     #[error("{0}")]

@@ -68,7 +68,7 @@ pub enum Happened {
 }
 
 /// The longest message that an owner takes, in bytes.
-const MESSAGE_MAX: u32 = 16 << 20;
+pub(crate) const MESSAGE_MAX: u32 = 16 << 20;
 
 impl Connection {
     /// One of a broker with these limits, with what its [`Newcomer`](crate::wire::Newcomer) says.

@@ -12,6 +12,8 @@ mod slots;
 mod tests;
 
 pub use calls::{Calls, News};
+#[cfg(feature = "tokio")]
+pub(crate) use connection::MESSAGE_MAX;
 pub use connection::{Connection, Happened};
 pub use error::{BrokerError, SendError, TransferError};
 pub use slots::Slots;

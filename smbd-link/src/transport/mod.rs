@@ -36,7 +36,8 @@ pub trait Transport<N> {
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event<N, Self::Error>>;
 
     /// The next message that has arrived, or piece of one. After [`poll_event`](Self::poll_event) was `Pending`, all events that came before
-    /// the message were returned.
+    /// the message were returned. Taking messages makes room for others, which come when the connection is polled again. While messages of
+    /// [the past](Self::try_past) wait, none is returned.
     fn try_recv(&mut self) -> Option<Piece>;
 
     /// The next message of the time before the connection was taken over from another process. They come before all others.
@@ -79,7 +80,8 @@ pub trait Transport<N> {
     /// Bytes of the messages among them.
     fn waiting_bytes(&self) -> usize;
 
-    /// Messages that were [sent](Self::send) and have not left yet, besides those that [wait](Self::waiting).
+    /// Messages that were [sent](Self::send) and have not left yet, besides those that [wait](Self::waiting). It becomes 0 without anything
+    /// else being ordered: 0 is what a transport returns that does not learn soon which messages have left.
     fn unsent(&self) -> u64;
 
     /// The number of messages, and of their bytes, that the owner has taken and keeps: they count against the limits of what is received.
@@ -95,10 +97,11 @@ pub trait Transport<N> {
     /// until [`Event::Ended`].
     fn closed(&self) -> Option<&Ending<Self::Error>>;
 
-    /// Ends the connection when all earlier orders are finished, or after this time. Later orders are refused.
+    /// Ends the connection when all earlier orders are finished, or after this time. Later orders are refused. Where there is no clock, the
+    /// time begins when nothing [waits](Self::waiting) any more.
     fn close(&mut self, within: Duration);
 
-    /// Drops what waits for room: messages are lost, operations have failed.
+    /// Drops what waits for room: messages are lost, operations have failed ([`CommandError::Closing`](smbd_core::error::CommandError)).
     fn drop_orders(&mut self);
 
     /// Gives up what is below a connection that has ended. Nothing can be ordered any more, and no event follows.
