@@ -49,6 +49,7 @@ mod spin;
 pub mod tcp;
 #[cfg(test)]
 mod tests;
+pub mod time;
 pub mod transport;
 mod waitable;
 

@@ -136,6 +136,7 @@ extern crate alloc;
 pub mod client;
 #[cfg(any(feature = "client", feature = "server"))]
 mod cover;
+pub mod mapped;
 pub mod relay;
 #[cfg(feature = "security")]
 pub mod security;

@@ -17,4 +17,8 @@ impl Memory for Buffer {
     fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
         self.read(offset, out)
     }
+
+    fn append_to(&self, offset: u32, len: u32, to: &mut Vec<u8>) -> Result<(), OutOfRange> {
+        self.append_to(offset, len, to)
+    }
 }

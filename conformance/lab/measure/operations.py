@@ -32,7 +32,7 @@ LAYERS = [
     ("the device's library (libibverbs, libsiw, librxe)", r"/lib(ibverbs|rdmacm|siw|rxe)[^/]*\.so"),
     ("SMB2 (`smbd-smb2`)", r"/smbd-smb2/src/"),
     ("the gateway's pump and streams", r"/smbd-gateway/src/|/smbd-daemon/src/"),
-    ("smbd-files, smbd-cp, smbd-serve", r"/smbd-files/src/"),
+    ("smbd-client, smbd-serve", r"/smbd-(client|serve)/src/"),
     ("smbd-broker", r"/smbd-broker/src/"),
     ("tokio, mio, socket2", r"/(tokio|mio|socket2)-[0-9]"),
     ("the crate bytes", r"/bytes-[0-9]"),
@@ -42,7 +42,7 @@ ORDER = [name for name, _ in LAYERS] + [MEMORY, LIBC, REST]
 # What a function of the standard library was made for, by a crate in its name.
 CRATES = {
     "smbd_core::endpoint": 0, "smbd_core::backend": 1, "smbd_link": 1, "smbd_core": 2, "smbd_verbs::tokio": 3, "smbd_verbs::ffi": 4,
-    "smbd_verbs": 5, "smbd_smb2": 7, "smbd_gateway": 8, "smbd_daemon": 8, "smbd_files": 9, "smbd_cp": 9, "smbd_serve": 9, "smbd_broker": 10, "tokio": 11,
+    "smbd_verbs": 5, "smbd_smb2": 7, "smbd_gateway": 8, "smbd_daemon": 8, "smbd_client": 9, "smbd_cp": 9, "smbd_serve": 9, "smbd_broker": 10, "tokio": 11,
     "mio": 11, "bytes": 12,
 }
 ALLOCATES = re.compile(r"malloc|free|calloc|realloc|memalign|^_int_|^mem(cpy|move|set|cmp|chr)|^__mem|bcmp|unlink_chunk|tcache|__rdl_|__rust_|sysmalloc")

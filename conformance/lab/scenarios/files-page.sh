@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-about="the page smbd-files/README.md, word for word, and what README.md has of it: smbd-cp with ksmbd, then smbd-serve with smbd-cp, the kernel's client and smbclient"
+about="the page smbd-client/README.md and smbd-serve/README.md, word for word, and what README.md has of it: smbd-cp with ksmbd, then smbd-serve with smbd-cp, the kernel's client and smbclient"
 guests=1
 limit=600
 whole=yes
@@ -31,13 +31,13 @@ scenario() {
     { skip "the page" "smbd-serve or smbd-cp is not among the programs" && return; }
   ! has_samba || samba_programs || return
   prepare && files_of_server || return
-  part '# smbd-files' '## smbd-serve' smbd-files/README.md >/run/first && page_plays </run/first || return
+  part '# smbd-client' '## The library' smbd-client/README.md >/run/first && page_plays </run/first || return
   check "what was got is what the server has" cmp "$SHARE/f.bin" /run/page/f.bin
   check "what was resumed is what the server has" cmp "$SHARE/big.img" /srv/big.img
   rm /srv/big.img && part '## Files' '## Samba' README.md >/run/front && page_plays </run/front || return
   check "so is what the first page gets" cmp "$SHARE/big.img" /srv/big.img
   check "what was removed is gone, and the other one is there" eval '[ ! -e "$SHARE/images/a.iso" ] && cmp /run/page/b.iso "$SHARE/images/b.iso"'
   ksmbd_stop
-  part '## smbd-serve' '## The library' smbd-files/README.md >/run/second && page_plays </run/second || return
+  part '# smbd-serve' '## The library' smbd-serve/README.md >/run/second && page_plays </run/second || return
   check "the page had commands" test "$page_blocks" -ge 9
 }

@@ -204,12 +204,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin, N> Transport<N> for Tcp<S> {
         self.outbox.held()
     }
 
-    fn unsent(&self) -> u64 {
-        0
-    }
-
-    fn keep(&mut self, _: usize, _: usize) {}
-
     fn has_messages(&self) -> bool {
         self.message.is_some() && !self.is_deaf
     }

@@ -1,6 +1,9 @@
 //! Memory that data are moved to and from by RDMA.
 
 use std::convert::Infallible;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smbd_core::backend::{OutOfMemory, OutOfRange};
 
@@ -23,6 +26,17 @@ pub trait Memory: Clone + Send + Sync + 'static {
     /// # Errors
     /// The range is not inside the memory. Nothing is copied.
     fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange>;
+
+    /// Copies `len` bytes of it, from byte `offset` on, to the end of `to`.
+    ///
+    /// # Errors
+    /// The range is not inside the memory. Nothing is copied.
+    fn append_to(&self, offset: u32, len: u32, to: &mut Vec<u8>) -> Result<(), OutOfRange> {
+        let start = to.len();
+        to.resize(start.saturating_add(len as usize), 0);
+        let read = self.read(offset, to.get_mut(start..).unwrap_or_default());
+        read.inspect_err(|_| to.truncate(start))
+    }
 }
 
 /// The memory of a transport without RDMA. There is none, and no value of this type.
@@ -47,5 +61,82 @@ impl Memory for NoMemory {
 
     fn read(&self, _: u32, _: &mut [u8]) -> Result<(), OutOfRange> {
         match self.0 {}
+    }
+}
+
+/// Memory on the heap of this process, which no device accesses: for a transport that copies, as over a broker, and for simulations.
+#[derive(Clone)]
+pub struct Heap(Arc<Mutex<Box<[u8]>>>);
+
+impl Heap {
+    /// Its length in bytes.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        u32::try_from(self.bytes().len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether it has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes().is_empty()
+    }
+
+    fn bytes(&self) -> MutexGuard<'_, Box<[u8]>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn range(bytes: &[u8], offset: u32, len: usize) -> Result<Range<usize>, OutOfRange> {
+    let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let end = (offset as usize).checked_add(len).filter(|end| *end <= bytes.len());
+    end.map(|end| offset as usize..end).ok_or(OutOfRange { offset, len: len as u64, size })
+}
+
+impl Memory for Heap {
+    fn allocate(len: u32) -> Result<Self, OutOfMemory> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len as usize).map_err(|_| OutOfMemory { len })?;
+        bytes.resize(len as usize, 0);
+        Ok(Self(Arc::new(Mutex::new(bytes.into_boxed_slice()))))
+    }
+
+    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        let mut all = self.bytes();
+        let range = range(&all, offset, bytes.len())?;
+        all.get_mut(range).unwrap_or_default().copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        let all = self.bytes();
+        let range = range(&all, offset, out.len())?;
+        out.copy_from_slice(all.get(range).unwrap_or_default());
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Heap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Heap({} bytes)", self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_outside_are_neither_read_nor_written() {
+        let heap = Heap::allocate(8).unwrap();
+        heap.fill(2, b"abcdef").unwrap();
+        let outside = |offset, len| OutOfRange { offset, len, size: 8 };
+        assert_eq!(heap.fill(3, b"uvwxyz"), Err(outside(3, 6)));
+        assert_eq!(heap.fill(u32::MAX, b"u"), Err(outside(u32::MAX, 1)));
+        assert_eq!(heap.read(8, &mut [1]), Err(outside(8, 1)));
+        let mut all = vec![9];
+        assert_eq!(heap.append_to(1, 8, &mut all), Err(outside(1, 8)));
+        assert_eq!(all, [9], "nothing is added");
+        heap.append_to(0, 8, &mut all).unwrap();
+        assert_eq!(all, b"\x09\0\0abcdef");
     }
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 
 use crate::link::{Ending, Event, Piece};
-pub use memory::{Memory, NoMemory};
+pub use memory::{Heap, Memory, NoMemory};
 
 /// An established connection that carries messages: over an RDMA device ([`link::Owned`](crate::link::Owned)), over another process that
 /// has the device (`smbd_broker::client::Carried`), or over TCP ([`Tcp`](crate::tcp::Tcp)), which has no RDMA.
@@ -75,17 +75,25 @@ pub trait Transport<N> {
     fn deregister(&mut self, name: N);
 
     /// Messages and RDMA operations that wait for room in the transport.
-    fn waiting(&self) -> usize;
+    fn waiting(&self) -> usize {
+        0
+    }
 
     /// Bytes of the messages among them.
-    fn waiting_bytes(&self) -> usize;
+    fn waiting_bytes(&self) -> usize {
+        0
+    }
 
     /// Messages that were [sent](Self::send) and have not left yet, besides those that [wait](Self::waiting). It becomes 0 without anything
     /// else being ordered: 0 is what a transport returns that does not learn soon which messages have left.
-    fn unsent(&self) -> u64;
+    fn unsent(&self) -> u64 {
+        0
+    }
 
     /// The number of messages, and of their bytes, that the owner has taken and keeps: they count against the limits of what is received.
-    fn keep(&mut self, messages: usize, bytes: usize);
+    fn keep(&mut self, messages: usize, bytes: usize) {
+        let _ = (messages, bytes);
+    }
 
     /// Whether messages wait for [`try_recv`](Self::try_recv).
     fn has_messages(&self) -> bool;
@@ -102,7 +110,7 @@ pub trait Transport<N> {
     fn close(&mut self, within: Duration);
 
     /// Drops what waits for room: messages are lost, operations have failed ([`CommandError::Closing`](smbd_core::error::CommandError)).
-    fn drop_orders(&mut self);
+    fn drop_orders(&mut self) {}
 
     /// Gives up what is below a connection that has ended. Nothing can be ordered any more, and no event follows.
     fn leave(&mut self) {}

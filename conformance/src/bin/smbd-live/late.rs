@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use smbd_files::transport::Connector;
-use smbd_files::{File, Remote, Settings};
+use smbd_client::Connector;
+use smbd_client::{File, Remote, Settings};
 use smbd_smb2::security::{Credentials, NtHash};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};

@@ -1,4 +1,4 @@
-//! What this swarm and that of `smbd-files` have in common: the stream, the memory, notes, laws, and how a run goes on to its end.
+//! What this swarm and that of `smbd-serve` have in common: the stream, the memory, notes, laws, and how a run goes on to its end.
 
 mod law;
 pub mod notes;

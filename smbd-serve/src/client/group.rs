@@ -1,0 +1,395 @@
+//! A client: its connections, and what they share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use smbd_smb2::server::{Action, Client, ConnectionId, LinkId, Operation, OperationId};
+use smbd_smb2::wire::Guid;
+use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
+
+use super::carry::start;
+use super::clock::{Clock, now};
+use super::member::{End, First, Member, Newcomer, add, stopped};
+use super::named::LOOKING_MAX;
+use crate::announce::Known;
+use crate::host::{Host, REPLACED_MAX, Replaced, Told};
+use crate::link::{Event, Order, first};
+
+/// Gives a connection to its client, which begins if it is the first.
+pub(super) fn admit(
+    host: &Arc<Host>,
+    guid: Option<Guid>,
+    newcomer: Newcomer,
+    stop: &watch::Receiver<bool>,
+    drain: Duration,
+) {
+    let Some((newcomer, joining)) = host.give(guid, newcomer) else { return };
+    let mut seed = [0; 32];
+    if let Err(error) = getrandom::fill(&mut seed) {
+        let _ = newcomer.ended.send(End { why: format!("the system has no entropy: {error}"), seen: None });
+        return;
+    }
+    let (tell, told) = unbounded_channel();
+    let (tell_replaced, replaced) = mpsc::channel(REPLACED_MAX);
+    let (number, clock) = (host.enter(tell, tell_replaced), Clock::new());
+    let client = Client::new(Arc::clone(host.server()), newcomer.link.transport(), clock.now(), seed);
+    let mut group = Group {
+        host: Arc::clone(host),
+        number,
+        clock,
+        client,
+        members: BTreeMap::new(),
+        joining,
+        turned_away: Vec::new(),
+        told,
+        replaced,
+        data: BTreeMap::new(),
+        running: BTreeSet::new(),
+        cancelled: BTreeSet::new(),
+        turns: Arc::new(Semaphore::new(LOOKING_MAX)),
+        last: LinkId::FIRST,
+        known: host.known(guid),
+    };
+    group.take(LinkId::FIRST, newcomer);
+    tokio::spawn(group.serve(guid, stop.clone(), drain));
+}
+
+struct Group {
+    host: Arc<Host>,
+    number: ConnectionId,
+    clock: Clock,
+    client: Client,
+    members: BTreeMap<LinkId, Member>,
+    /// Other connections of the client.
+    joining: mpsc::Receiver<Newcomer>,
+    /// Those that came when the last of the others had ended.
+    turned_away: Vec<Newcomer>,
+    told: UnboundedReceiver<Told>,
+    replaced: mpsc::Receiver<Replaced>,
+    /// What was fetched for an operation, or read by it.
+    data: BTreeMap<OperationId, Vec<u8>>,
+    /// Operations that a thread carries out.
+    running: BTreeSet<OperationId>,
+    /// Those of them for which the client does not want to wait.
+    cancelled: BTreeSet<OperationId>,
+    /// To look up paths.
+    turns: Arc<Semaphore>,
+    /// The connection that was listened to last.
+    last: LinkId,
+    /// What a broker knows of it, if it is told.
+    known: Option<Known>,
+}
+
+enum Happened {
+    Link(LinkId, Event),
+    Lost(LinkId, String),
+    Told(Told),
+    /// None: too many have waited.
+    Replaced(Option<Replaced>),
+    Joined(Newcomer),
+    Time,
+}
+
+impl Group {
+    async fn serve(mut self, guid: Option<Guid>, mut stop: watch::Receiver<bool>, drain: Duration) {
+        tokio::select! {
+            () = self.run() => {}
+            () = stopped(&mut stop) => {
+                // What it asked for is done, if that does not take too long.
+                let _ = timeout(drain, self.finish()).await;
+            }
+        }
+        let host = Arc::clone(&self.host);
+        for newcomer in self.end().await {
+            admit(&host, guid, newcomer, &stop, drain);
+        }
+    }
+
+    /// Serves it until it is over. Whatever is dropped of it goes on.
+    async fn run(&mut self) {
+        loop {
+            self.announce().await;
+            self.act();
+            if self.client.has_ended() {
+                return;
+            }
+            for (on, member) in &mut self.members {
+                member.look(self.client.about(*on));
+            }
+            let happened = self.wait(true).await;
+            self.on(happened);
+        }
+    }
+
+    /// Tells the broker of sessions that have begun or ended, before the client gets an answer.
+    async fn announce(&mut self) {
+        if let Some(known) = self.known.as_mut().filter(|known| !known.is(self.client.sessions())) {
+            known.tell(self.client.sessions().collect()).await;
+        }
+    }
+
+    /// Finishes what is being done, and sends the answers.
+    async fn finish(&mut self) {
+        loop {
+            self.act();
+            let is_busy = self.members.values().any(|member| member.link.is_transferring());
+            if self.client.has_ended() || (self.running.is_empty() && !is_busy) {
+                break;
+            }
+            let happened = self.wait(false).await;
+            self.on(happened);
+        }
+        for member in self.members.values_mut() {
+            poll_fn(|cx| member.link.poll_idle(cx)).await;
+        }
+    }
+
+    /// Ends all connections, waits for threads that still use its files, and closes these. Returns connections that were not taken.
+    async fn end(mut self) -> Vec<Newcomer> {
+        self.joining.close();
+        self.host.forget();
+        while let Ok(newcomer) = self.joining.try_recv() {
+            self.turned_away.push(newcomer);
+        }
+        for on in self.members.keys().copied().collect::<Vec<_>>() {
+            self.client.closed(on);
+        }
+        let close = |(_, mut member): (_, Member)| {
+            tokio::spawn(async move {
+                member.close().await;
+                member
+            })
+        };
+        let closing: Vec<_> = std::mem::take(&mut self.members).into_iter().map(close).collect();
+        let mut members = Vec::new();
+        for member in closing {
+            members.extend(member.await);
+        }
+        while !self.running.is_empty() {
+            match self.told.recv().await {
+                Some(Told::Done(id, ..) | Told::Waits(id)) => drop(self.running.remove(&id)),
+                None => break,
+            }
+        }
+        let (host, number) = (Arc::clone(&self.host), self.number);
+        // What goes with its last user is deleted there.
+        let _ = spawn_blocking(move || host.leave(number, now())).await;
+        // Until then a client that comes again comes here, where its files are.
+        if let Some(known) = self.known.take() {
+            known.end().await;
+        }
+        for mut member in members {
+            let why = member.why.take().unwrap_or_else(|| "the server ends".to_owned());
+            member.tell(why);
+        }
+        self.turned_away
+    }
+
+    /// Takes a connection, and its first message.
+    fn take(&mut self, on: LinkId, newcomer: Newcomer) {
+        let Newcomer { link, first, news, ended } = newcomer;
+        self.members.insert(on, Member::new(link, news, ended));
+        let event = match first {
+            First::Message(message) => Event::Message(message),
+            First::Past(request) => Event::PastRequest(request),
+        };
+        self.on_event(self.clock.now(), on, event);
+    }
+
+    /// Does all that the server wants done.
+    fn act(&mut self) {
+        while let Some((on, action)) = self.client.poll() {
+            let member = on.and_then(|on| self.members.get_mut(&on));
+            match (action, member) {
+                (Action::Send { message, invalidate }, Some(member)) => {
+                    add(&mut member.counts.messages_out, message.bytes().len());
+                    member.link.order(Order::send(message, invalidate));
+                }
+                (Action::RdmaRead { id, buffers, len }, Some(member)) => {
+                    member.link.order(Order::Fetch { id, buffers, len });
+                }
+                (Action::RdmaWrite { id, buffers, len }, Some(member)) => {
+                    let data = first(self.data.remove(&id).unwrap_or_default(), len);
+                    add(&mut member.counts.rdma_out, data.len());
+                    member.link.order(Order::Deliver { id, data, buffers });
+                }
+                (Action::Transform { id, len }, _) => {
+                    let data = self.data.get_mut(&id).and_then(|data| data.get_mut(..len as usize));
+                    // Without its data a request fails.
+                    let _ = self.client.transform(self.clock.now(), id, &mut [data.unwrap_or_default()]);
+                }
+                (Action::File { id, operation }, _) => self.start(id, operation),
+                (Action::Cancel(id), _) => self.cancel(id),
+                (Action::SessionReplaced { session_id, user }, _) => {
+                    self.host.replaced(self.number, session_id, &user);
+                }
+                (Action::Refused(refused), Some(member)) => member.refused(&refused),
+                (Action::Close(reason), Some(member)) => {
+                    member.why.get_or_insert_with(|| reason.to_string());
+                    self.part(on);
+                }
+                // Of a connection that is there no more.
+                (_, None) => {}
+            }
+        }
+        // What was asked for was asked for by now: data of requests that have failed are nobody's.
+        self.data.clear();
+    }
+
+    /// A connection has ended, and others go on. The last ends with the files.
+    fn part(&mut self, on: Option<LinkId>) {
+        if self.client.has_ended() {
+            return;
+        }
+        let Some(mut member) = on.and_then(|on| self.members.remove(&on)) else { return };
+        tokio::spawn(async move {
+            member.close().await;
+            let why = member.why.take().unwrap_or_default();
+            member.tell(why);
+        });
+    }
+
+    fn start(&mut self, id: OperationId, operation: Operation) {
+        self.running.insert(id);
+        let data = self.data.remove(&id).unwrap_or_default();
+        start(Arc::clone(&self.host), &self.turns, (self.number, id), operation, data);
+    }
+
+    /// The client does not want to wait for a lock. One that is still being tried is looked at when it waits.
+    fn cancel(&mut self, id: OperationId) {
+        if self.running.contains(&id) {
+            self.cancelled.insert(id);
+        }
+        let ended = self.host.files().cancel(self.number, id);
+        if let Some(completion) = ended {
+            self.host.tell(self.number, Told::Done(id, completion, None));
+        }
+    }
+
+    /// Waits until something has happened.
+    async fn wait(&mut self, wants_messages: bool) -> Happened {
+        let left = self.client.deadline().map(|until| self.clock.until(until));
+        let mut time = pin!(async move {
+            match left {
+                Some(left) => sleep(left.saturating_add(Duration::from_millis(1))).await,
+                None => std::future::pending().await,
+            }
+        });
+        poll_fn(|cx| {
+            if let Poll::Ready(Some(told)) = self.told.poll_recv(cx) {
+                return Poll::Ready(Happened::Told(told));
+            }
+            if let Poll::Ready(replaced) = self.replaced.poll_recv(cx) {
+                return Poll::Ready(Happened::Replaced(replaced));
+            }
+            if wants_messages && let Poll::Ready(Some(newcomer)) = self.joining.poll_recv(cx) {
+                return Poll::Ready(Happened::Joined(newcomer));
+            }
+            if let Poll::Ready(happened) = self.poll_members(cx, wants_messages) {
+                return Poll::Ready(happened);
+            }
+            time.as_mut().poll(cx).map(|()| Happened::Time)
+        })
+        .await
+    }
+
+    /// What has come on one of the connections, each of which has its turn.
+    fn poll_members(&mut self, cx: &mut Context<'_>, wants_messages: bool) -> Poll<Happened> {
+        let last = self.last;
+        // Those behind the one that was listened to last come first.
+        for is_behind in [true, false] {
+            for (on, member) in self.members.iter_mut().filter(|(on, _)| (**on > last) == is_behind) {
+                if member.ended.poll_closed(cx).is_ready() {
+                    return Poll::Ready(Happened::Lost(*on, "nobody serves it any more".to_owned()));
+                }
+                if let Poll::Ready(event) = member.link.poll_event(cx, wants_messages) {
+                    self.last = *on;
+                    return Poll::Ready(match event {
+                        Ok(event) => Happened::Link(*on, event),
+                        Err(lost) => Happened::Lost(*on, lost),
+                    });
+                }
+            }
+        }
+        Poll::Pending
+    }
+
+    fn on(&mut self, happened: Happened) {
+        let now = self.clock.now();
+        match happened {
+            Happened::Link(on, event) => self.on_event(now, on, event),
+            Happened::Lost(on, why) => self.lose(on, why),
+            Happened::Replaced(Some(Replaced { session_id, user })) => {
+                self.client.end_session(now, session_id, &user);
+            }
+            Happened::Replaced(None) => {
+                let why = format!("more than {REPLACED_MAX} sessions were replaced and not looked at");
+                let all: Vec<_> = self.members.keys().copied().collect();
+                all.into_iter().for_each(|on| self.lose(on, why.clone()));
+            }
+            Happened::Told(told) => self.on_told(now, told),
+            Happened::Joined(newcomer) => match self.client.join(newcomer.link.transport(), now) {
+                Some(on) => self.take(on, newcomer),
+                None => self.turned_away.push(newcomer),
+            },
+            Happened::Time => self.client.timeout(now),
+        }
+    }
+
+    fn lose(&mut self, on: LinkId, why: String) {
+        if let Some(member) = self.members.get_mut(&on) {
+            member.why = Some(why);
+        }
+        self.client.closed(on);
+    }
+
+    fn on_event(&mut self, now: u64, on: LinkId, event: Event) {
+        let Some(member) = self.members.get_mut(&on) else { return };
+        match event {
+            Event::Message(mut message) => {
+                add(&mut member.counts.messages_in, message.len());
+                self.client.received(now, on, &mut message);
+            }
+            Event::PastRequest(request) => self.client.past_request(now, on, &request),
+            Event::PastResponse(response) => self.client.past_response(now, on, &response),
+            Event::Fetched(id, data) => {
+                let (is_success, data) = (data.is_some(), data.unwrap_or_default());
+                add(&mut member.counts.rdma_in, data.len());
+                self.data.insert(id, data);
+                // It was asked for.
+                let _ = self.client.rdma_done(now, id, is_success);
+            }
+            Event::Delivered(id, is_success) => {
+                let _ = self.client.rdma_done(now, id, is_success);
+            }
+        }
+    }
+
+    fn on_told(&mut self, now: u64, told: Told) {
+        match told {
+            Told::Done(id, completion, data) => {
+                self.running.remove(&id);
+                self.cancelled.remove(&id);
+                if let Some(data) = data.filter(|data| !data.is_empty()) {
+                    self.data.insert(id, data);
+                }
+                // The server has forgotten it if its client has left.
+                let _ = self.client.completed(now, id, completion);
+            }
+            Told::Waits(id) => {
+                self.running.remove(&id);
+                let _ = self.client.prolong(now, id);
+                if self.cancelled.remove(&id) {
+                    self.cancel(id);
+                }
+            }
+        }
+    }
+}

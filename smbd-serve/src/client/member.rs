@@ -1,0 +1,151 @@
+//! A connection of a client, as those see it who look after the server.
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use smbd_smb2::server::{About, Refused};
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
+
+use crate::link::Link;
+
+/// How long what was ordered may still take when a connection ends.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long of that messages may take that the transport has.
+const LEAVE_WITHIN: Duration = Duration::from_secs(1);
+
+/// What went between a client and the server on a connection, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Of messages from the client.
+    pub messages_in: u64,
+    /// Of messages to the client.
+    pub messages_out: u64,
+    /// Read from the client's memory.
+    pub rdma_in: u64,
+    /// Written to the client's memory.
+    pub rdma_out: u64,
+}
+
+/// What a client did on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What is known of it.
+    pub about: About,
+    /// What went there and back.
+    pub counts: Counts,
+}
+
+/// How a connection ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Why, as a text for people.
+    pub why: String,
+    /// What the client did, as far as it was known.
+    pub seen: Option<Seen>,
+}
+
+/// What happens on a connection, for logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum News<'a> {
+    /// It has its first session.
+    LoggedIn(&'a About),
+    /// The server has refused a login, or all dialects of the client.
+    Refused(&'a Refused),
+}
+
+/// Is told of them.
+pub(super) type Tell = Box<dyn FnMut(News<'_>) + Send>;
+
+/// What comes first on a connection: NEGOTIATE, if its client is in order.
+pub(super) enum First {
+    Message(BytesMut),
+    /// Another process has answered it.
+    Past(Bytes),
+}
+
+impl First {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Message(message) => message,
+            Self::Past(request) => request,
+        }
+    }
+}
+
+/// A connection whose first message has come.
+pub(crate) struct Newcomer {
+    pub(super) link: Box<dyn Link + Send>,
+    pub(super) first: First,
+    pub(super) news: Tell,
+    pub(crate) ended: oneshot::Sender<End>,
+}
+
+/// A connection that is served.
+pub(super) struct Member {
+    pub(super) link: Box<dyn Link + Send>,
+    pub(super) counts: Counts,
+    /// Why it is lost, if it is.
+    pub(super) why: Option<String>,
+    about: Option<About>,
+    news: Tell,
+    pub(super) ended: oneshot::Sender<End>,
+}
+
+impl Member {
+    pub(super) fn new(link: Box<dyn Link + Send>, news: Tell, ended: oneshot::Sender<End>) -> Self {
+        Self { link, counts: Counts::default(), why: None, about: None, news, ended }
+    }
+
+    /// Tells of a session as soon as there is one.
+    pub(super) fn look(&mut self, about: Option<About>) {
+        let had_user = self.about.as_ref().is_some_and(|about| about.user.is_some());
+        let Some(about) = about else { return };
+        if !had_user && about.user.is_some() {
+            (self.news)(News::LoggedIn(&about));
+        }
+        // What it was stays known when its sessions have ended.
+        if !had_user || about.user.is_some() {
+            self.about = Some(about);
+        }
+    }
+
+    /// Tells of what was refused.
+    pub(super) fn refused(&mut self, refused: &Refused) {
+        (self.news)(News::Refused(refused));
+    }
+
+    /// Sends what was said last, and ends the connection.
+    pub(super) async fn close(&mut self) {
+        close(&mut *self.link).await;
+    }
+
+    /// Tells whoever waits for the end.
+    pub(super) fn tell(self, why: String) {
+        let Self { link, counts, about, ended, .. } = self;
+        drop(link);
+        // Nobody may wait any more.
+        let _ = ended.send(End { why, seen: about.map(|about| Seen { about, counts }) });
+    }
+}
+
+/// Ends a connection. What was said last leaves first: why a client is refused, for example.
+pub(super) async fn close(link: &mut (dyn Link + Send)) {
+    let _ = timeout(CLOSE_WITHIN, poll_fn(|cx| link.poll_idle(cx))).await;
+    let _ = timeout(CLOSE_WITHIN, poll_fn(|cx| link.poll_close(LEAVE_WITHIN, cx))).await;
+}
+
+pub(super) fn add(count: &mut u64, bytes: usize) {
+    *count = count.saturating_add(bytes as u64);
+}
+
+/// Returns when the server is told to end.
+pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
+    if stop.wait_for(|stops| *stops).await.is_err() {
+        // Nobody can say so any more.
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,68 @@
+//! A connection, from its first message to its end.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbd_link::time::TokioTime;
+use smbd_link::transport::Transport;
+use smbd_smb2::server::{OperationId, client_guid};
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
+
+use super::group;
+use super::member::{End, First, Newcomer, News, close, stopped};
+use crate::host::Host;
+use crate::link::{Channel, Event, Link};
+
+/// Serves a connection to its end. When `stop` becomes true, nothing of its client is taken any more; what is being done is finished, in
+/// `drain` at most, and it ends. `news` is called with what happens until then.
+///
+/// All connections that come with one ClientGuid are served together, if sessions can have several channels
+/// ([`Params::channels_max`](smbd_smb2::server::Params::channels_max)): in a task of their own, which is spawned.
+pub async fn serve<T>(
+    host: Arc<Host>,
+    transport: T,
+    mut stop: watch::Receiver<bool>,
+    drain: Duration,
+    news: impl FnMut(News<'_>) + Send + 'static,
+) -> End
+where
+    T: Transport<OperationId> + Send + 'static,
+{
+    let mut link = Channel::new(transport, TokioTime::start());
+    let first = tokio::select! {
+        first = first_message(&host, &mut link) => first,
+        () = stopped(&mut stop) => Err("the server ends".to_owned()),
+    };
+    let first = match first {
+        Ok(first) => first,
+        Err(why) => {
+            close(&mut link).await;
+            return End { why, seen: None };
+        }
+    };
+    let has_channels = host.server().params().channels_max > 1;
+    let guid = client_guid(first.bytes()).filter(|_| has_channels);
+    let (ended, end) = oneshot::channel();
+    let newcomer = Newcomer { link: Box::new(link), first, news: Box::new(news), ended };
+    group::admit(&host, guid, newcomer, &stop, drain);
+    end.await.unwrap_or_else(|_| End { why: "what served it has failed".to_owned(), seen: None })
+}
+
+/// The first message, by which it is known whose connection it is. It has as much time as a login.
+async fn first_message(host: &Host, link: &mut (dyn Link + Send)) -> Result<First, String> {
+    // Units of 100 ns.
+    let within = Duration::from_nanos(host.server().params().setup_timeout.saturating_mul(100));
+    let event = timeout(within, poll_fn(|cx| link.poll_event(cx, true))).await;
+    match event {
+        Ok(Ok(Event::Message(message))) => Ok(First::Message(message)),
+        Ok(Ok(Event::PastRequest(request))) => Ok(First::Past(request)),
+        Ok(Ok(Event::PastResponse(_))) => Err("an answer to nothing that is known".to_owned()),
+        Ok(Ok(Event::Fetched(..) | Event::Delivered(..))) => {
+            Err("a transfer that nobody asked for".to_owned())
+        }
+        Ok(Err(lost)) => Err(lost),
+        Err(_) => Err(smbd_smb2::server::Reason::SetupTimeout.to_string()),
+    }
+}

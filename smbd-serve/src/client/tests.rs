@@ -1,0 +1,384 @@
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbd_smb2::security::{Credentials, NtHash};
+use smbd_smb2::server::{
+    BasicChange, Change, Completion, Done, Handle, OpenParameters, Operation, OperationId, Params, Reason,
+    Server, Share, SharePath, TimeChange, WriteData,
+};
+use smbd_smb2::wire::{
+    AccessMask, CreateDisposition, CreateOptions, FileAttributes, Guid, LockElement, LockFlags, NtStatus,
+    ShareAccess, Text,
+};
+use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
+use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::carry::carry_out;
+use super::member::{End, First, Newcomer};
+use super::named::{Looked, look};
+use super::serve::serve;
+use crate::folder::{self, Act, Folder};
+use crate::host::{Host, JOINING_MAX, REPLACED_MAX, Replaced, Told};
+use crate::link::Channel;
+use bytes::Bytes;
+use smbd_client::{Remote, Settings};
+use smbd_link::tcp::Tcp;
+use smbd_link::time::TokioTime;
+
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// A share of a folder of the test's own.
+struct Rig {
+    path: PathBuf,
+    host: Arc<Host>,
+    stop: watch::Sender<bool>,
+}
+
+impl Rig {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("smbd-serve-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        let mut params = Params::new(Guid([7; 16]), "SERVER");
+        params.shares = vec![Share::new("data")];
+        let accounts = |user: &str, _: &str| (user == "tester").then(|| NtHash::of_password("right"));
+        let server = Arc::new(Server::new(params, accounts).unwrap());
+        let folder = Folder::open(&path, "data", folder::Options::default()).unwrap();
+        Self { path, host: Arc::new(Host::new(server, vec![folder])), stop: watch::channel(false).0 }
+    }
+
+    /// A client's stream, and what serves it.
+    fn stream(&self) -> (DuplexStream, JoinHandle<End>) {
+        let (here, there) = duplex(1 << 16);
+        let link = Tcp::over(there).receiving(9 << 20);
+        let served = serve(Arc::clone(&self.host), link, self.stop.subscribe(), DRAIN, |_| {});
+        (here, tokio::spawn(served))
+    }
+
+    fn remote(&self) -> (Remote, JoinHandle<End>) {
+        let (here, served) = self.stream();
+        let (remote, driver) = Remote::over(Tcp::over(here), &Settings::new("server")).unwrap();
+        tokio::spawn(driver);
+        (remote, served)
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn tester(password: &str) -> Credentials {
+    let hash = NtHash::of_password(password);
+    Credentials::User { user: "tester".into(), domain: String::new(), hash }
+}
+
+#[tokio::test]
+async fn what_a_client_writes_is_in_the_folder_and_nothing_is_left_of_it_when_it_has_gone() {
+    let rig = Rig::new("copies");
+    let (remote, served) = rig.remote();
+    let share = remote.login(tester("right")).await.unwrap().connect("data").await.unwrap();
+    let content: Vec<u8> = (0..500_000_u32).flat_map(u32::to_le_bytes).collect();
+    let file = share.create("f").await.unwrap();
+    file.write_at(0, content.clone().into()).await.unwrap();
+    assert_eq!(file.read_at(1_000_000, 1 << 20).await.unwrap(), content[1_000_000..]);
+    assert_eq!(fs::read(rig.path.join("f")).unwrap(), content);
+    assert_eq!(rig.host.open_count(), 1);
+    // It goes without closing its file.
+    drop((file, share, remote));
+    let End { why, seen } = served.await.unwrap();
+    let seen = seen.unwrap();
+    // It may be found out when an answer is sent.
+    assert!(["the client has left", "broken pipe"].contains(&why.as_str()), "{why}");
+    assert_eq!(seen.about.user.as_deref(), Some("tester"));
+    assert!(seen.counts.messages_in > 2_000_000 && seen.counts.messages_out > 1_000_000);
+    assert_eq!(rig.host.open_count(), 0);
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_refused() {
+    let rig = Rig::new("password");
+    let (remote, _served) = rig.remote();
+    let said = remote.login(tester("wrong")).await.unwrap_err().to_string();
+    assert!(said.contains("STATUS_LOGON_FAILURE"), "{said}");
+}
+
+#[tokio::test]
+async fn clients_end_when_the_server_does_and_one_that_speaks_nonsense_ends_alone() {
+    let rig = Rig::new("ends");
+    let (remote, served) = rig.remote();
+    let _share = remote.login(tester("right")).await.unwrap().connect("data").await.unwrap();
+    let (mut stream, nonsense) = rig.stream();
+    tokio::io::AsyncWriteExt::write_all(&mut stream, b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    let why = nonsense.await.unwrap().why;
+    assert!(why.contains("StreamProtocolLength begins with 0x47"), "{why}");
+    assert_eq!(stream.read_to_end(&mut Vec::new()).await.unwrap(), 0);
+    rig.stop.send_replace(true);
+    assert_eq!(served.await.unwrap().why, "the server ends");
+}
+
+/// Two clients with a file open, without their connections.
+struct Two {
+    rig: Rig,
+    told: [UnboundedReceiver<Told>; 2],
+    replaced: [mpsc::Receiver<Replaced>; 2],
+    numbers: [u64; 2],
+}
+
+const FILE: Handle = Handle(1);
+
+impl Two {
+    fn new(name: &str) -> Self {
+        let rig = Rig::new(name);
+        let ((tell, told), (tell_replaced, replaced)) = (unbounded_channel(), mpsc::channel(REPLACED_MAX));
+        let ((tell_other, told_other), (tell_other_replaced, replaced_other)) =
+            (unbounded_channel(), mpsc::channel(REPLACED_MAX));
+        let numbers = [rig.host.enter(tell, tell_replaced), rig.host.enter(tell_other, tell_other_replaced)];
+        let (told, replaced) = ([told, told_other], [replaced, replaced_other]);
+        let two = Self { rig, told, replaced, numbers };
+        for at in [0, 1] {
+            two.open(at, FILE, "f", CreateDisposition::OPEN_IF);
+        }
+        two
+    }
+
+    fn open(&self, at: usize, handle: Handle, path: &str, disposition: CreateDisposition) {
+        let parameters = OpenParameters {
+            share: 0,
+            path: SharePath::parse(Text::from(path)).unwrap(),
+            access: AccessMask(0x001F_01FF),
+            read_only_access: AccessMask(0x001F_01FF),
+            share_access: ShareAccess(7),
+            disposition,
+            options: CreateOptions::NONE,
+            file_attributes: FileAttributes::NONE,
+        };
+        let done = self.look(at, &Operation::Open(handle, parameters)).unwrap();
+        assert!(matches!(done, Done::Opened { .. }), "{done:?}");
+    }
+
+    /// Carries out what looks up a path.
+    fn look(&self, at: usize, operation: &Operation) -> Completion {
+        match look(&self.rig.host, self.numbers[at], operation, None, true, 0)? {
+            Looked::Done(done) => Ok(done),
+            Looked::Unread(_) => panic!("there is no large directory"),
+        }
+    }
+
+    fn carry_out(&self, at: usize, id: u64, operation: Operation) {
+        carry_out(&self.rig.host, self.numbers[at], OperationId(id), operation, Vec::new(), 0);
+    }
+
+    fn next(&mut self, at: usize) -> Option<Told> {
+        self.told[at].try_recv().ok()
+    }
+
+    fn lock(&mut self, at: usize, id: u64) {
+        let range = LockElement { offset: 0, length: 10, flags: LockFlags::EXCLUSIVE_LOCK };
+        self.carry_out(at, id, Operation::Lock(FILE, vec![range]));
+    }
+}
+
+#[test]
+fn a_lock_waits_until_another_client_unlocks_or_goes() {
+    for unlocks in [true, false] {
+        let mut two = Two::new("locks");
+        two.lock(0, 2);
+        assert!(matches!(two.next(0), Some(Told::Done(OperationId(2), Ok(Done::Nothing), None))));
+        two.lock(1, 3);
+        assert!(matches!(two.next(1), Some(Told::Waits(OperationId(3)))));
+        assert!(two.next(1).is_none());
+        if unlocks {
+            let range = LockElement { offset: 0, length: 10, flags: LockFlags::UNLOCK };
+            two.carry_out(0, 4, Operation::Unlock(FILE, vec![range]));
+        } else {
+            two.rig.host.leave(two.numbers[0], 0);
+        }
+        assert!(matches!(two.next(1), Some(Told::Done(OperationId(3), Ok(Done::Nothing), None))));
+    }
+}
+
+/// Something that the disk does for a client.
+fn slow(act: Act) -> Operation {
+    let path = SharePath::parse(Text::from("other")).unwrap();
+    match act {
+        Act::Rename => Operation::Change(FILE, Change::Rename { path, replace: false }),
+        Act::Delete => Operation::Close { handle: Handle(2), wants_attributes: false },
+        Act::Truncate => Operation::Change(FILE, Change::EndOfFile(1)),
+        Act::Attributes => {
+            let change =
+                BasicChange { last_write_time: Some(TimeChange::Set(1 << 56)), ..BasicChange::default() };
+            Operation::Change(FILE, Change::Basic(change))
+        }
+        Act::Open => unreachable!("opened by name"),
+    }
+}
+
+#[test]
+fn while_one_client_waits_for_the_disk_another_reads_writes_locks_opens_and_closes() {
+    for act in [Act::Open, Act::Truncate, Act::Rename, Act::Delete, Act::Attributes] {
+        let two = Arc::new(Two::new(&format!("slow-{act:?}")));
+        // Another name, so that it does not stand in the way of the rename.
+        two.open(0, Handle(2), "going", CreateDisposition::CREATE);
+        two.carry_out(0, 2, Operation::Change(Handle(2), Change::Delete(true)));
+        fs::create_dir(two.rig.path.join("directory")).unwrap();
+        let slow_disk = two.rig.host.folder(0).unwrap().slow;
+        slow_disk.stop_at(act);
+        let first = {
+            let two = Arc::clone(&two);
+            std::thread::spawn(move || match act {
+                Act::Open => two.open(0, Handle(3), "new", CreateDisposition::CREATE),
+                Act::Rename => _ = two.look(0, &slow(act)).unwrap(),
+                _ => two.carry_out(0, 3, slow(act)),
+            })
+        };
+        slow_disk.reached();
+        let (done, is_done) = std::sync::mpsc::channel();
+        let other = {
+            let two = Arc::clone(&two);
+            std::thread::spawn(move || {
+                let range = |flags| vec![LockElement { offset: 0, length: 10, flags }];
+                let data = WriteData::Bytes(b"data".to_vec());
+                two.carry_out(1, 2, Operation::ReadChannel { handle: FILE, offset: 0, len: 10 });
+                two.carry_out(
+                    1,
+                    3,
+                    Operation::Write { handle: FILE, offset: 0, data, through: true, append_only: false },
+                );
+                two.carry_out(1, 4, Operation::Lock(FILE, range(LockFlags::EXCLUSIVE_LOCK)));
+                two.carry_out(1, 5, Operation::Unlock(FILE, range(LockFlags::UNLOCK)));
+                two.open(1, Handle(2), "directory\\new", CreateDisposition::CREATE);
+                two.carry_out(1, 6, Operation::Close { handle: Handle(2), wants_attributes: true });
+                drop(two);
+                done.send(()).unwrap();
+            })
+        };
+        is_done.recv_timeout(DRAIN).unwrap_or_else(|_| panic!("{act:?} stops another client"));
+        assert!(!first.is_finished(), "{act:?}");
+        slow_disk.go_on();
+        first.join().unwrap();
+        other.join().unwrap();
+        let mut two = Arc::into_inner(two).unwrap();
+        for at in [0, 1] {
+            while let Some(told) = two.next(at) {
+                assert!(matches!(told, Told::Done(_, Ok(_), _)), "{act:?}: {told:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lock_of_another_client_keeps_data_that_go_by_rdma_away_as_well() {
+    let mut two = Two::new("channel");
+    two.lock(0, 2);
+    two.carry_out(1, 3, Operation::ReadChannel { handle: FILE, offset: 0, len: 10 });
+    let told = two.next(1);
+    assert!(matches!(told, Some(Told::Done(_, Err(NtStatus::FILE_LOCK_CONFLICT), None))), "{told:?}");
+    two.carry_out(1, 4, Operation::ReadChannel { handle: FILE, offset: 10, len: 10 });
+    let told = two.next(1);
+    assert!(matches!(told, Some(Told::Done(_, Ok(Done::Count(0)), Some(_)))), "{told:?}");
+}
+
+#[tokio::test]
+async fn clients_go_on_while_others_wait_until_a_large_directory_is_read() {
+    let rig = Rig::new("large");
+    for at in 0..1100 {
+        fs::write(rig.path.join(format!("f{at}")), b"abc").unwrap();
+    }
+    let reading = rig.host.reading();
+    let all = reading.acquire_many(reading.available_permits().try_into().unwrap()).await.unwrap();
+    let mut waiting = Vec::new();
+    for _ in 0..4 {
+        let (remote, _served) = rig.remote();
+        let share = remote.login(tester("right")).await.unwrap().connect("data").await.unwrap();
+        waiting.push(tokio::spawn(async move { share.open("NONE").await.map(|_| ()) }));
+    }
+    let (remote, _served) = rig.remote();
+    let share = remote.login(tester("right")).await.unwrap().connect("data").await.unwrap();
+    let file = share.open("f7").await.unwrap();
+    assert_eq!(file.read_at(0, 10).await.unwrap(), b"abc"[..]);
+    assert!(waiting.iter().all(|open| !open.is_finished()));
+    drop(all);
+    for open in waiting {
+        let said = open.await.unwrap().unwrap_err().to_string();
+        assert!(said.contains("STATUS_OBJECT_NAME_NOT_FOUND"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn clients_go_on_while_others_list_directories_and_these_wait_for_their_turn() {
+    let rig = Rig::new("listed");
+    fs::write(rig.path.join("f"), b"abc").unwrap();
+    let reading = rig.host.reading();
+    let all = reading.acquire_many(reading.available_permits().try_into().unwrap()).await.unwrap();
+    let (remote, _served) = rig.remote();
+    let share = remote.login(tester("right")).await.unwrap().connect("data").await.unwrap();
+    let listing = tokio::spawn(async move { share.list("").await.map(|entries| entries.len()) });
+    let (remote, _served) = rig.remote();
+    let share = remote.login(tester("right")).await.unwrap().connect("data").await.unwrap();
+    for _ in 0..20 {
+        let file = share.open("f").await.unwrap();
+        assert_eq!(file.read_at(0, 10).await.unwrap(), b"abc"[..]);
+    }
+    assert!(!listing.is_finished());
+    drop(all);
+    assert_eq!(listing.await.unwrap().unwrap(), 1);
+}
+
+#[test]
+fn a_session_that_is_replaced_is_told_to_all_others() {
+    let mut two = Two::new("replaced");
+    two.rig.host.replaced(two.numbers[0], 9, "tester");
+    let [own, other] = &mut two.replaced;
+    assert!(own.try_recv().is_err());
+    assert_eq!(other.try_recv().unwrap(), Replaced { session_id: 9, user: "tester".into() });
+}
+
+#[tokio::test]
+async fn connections_of_a_client_that_nobody_takes_are_refused_beyond_a_limit() {
+    let (rig, guid) = (Rig::new("joining"), Some(Guid([3; 16])));
+    let give = || {
+        let (ended, end) = oneshot::channel();
+        let (link, first) =
+            (Box::new(Channel::new(Tcp::over(duplex(1).0), TokioTime::start())), First::Past(Bytes::new()));
+        (rig.host.give(guid, Newcomer { link, first, news: Box::new(|_| {}), ended }), end)
+    };
+    let (mut first, _end) = give();
+    assert!(first.is_some());
+    let waiting: Vec<_> = (0..JOINING_MAX).map(|_| give()).collect();
+    assert!(waiting.iter().all(|(given, _)| given.is_none()));
+    let (given, end) = give();
+    assert!(given.is_none());
+    assert_eq!(end.await.unwrap().why, "64 other connections of the client wait to be taken");
+    // With room again, it waits.
+    first.as_mut().unwrap().1.try_recv().unwrap();
+    assert!(give().1.try_recv().is_err_and(|error| error == oneshot::error::TryRecvError::Empty));
+}
+
+#[test]
+fn sessions_that_are_replaced_wait_for_a_client_up_to_a_limit_behind_which_it_ends() {
+    let mut two = Two::new("full");
+    for session_id in 0..2 * REPLACED_MAX as u64 {
+        two.rig.host.replaced(two.numbers[0], session_id, "tester");
+    }
+    let waiting = &mut two.replaced[1];
+    assert_eq!(std::iter::from_fn(|| waiting.try_recv().ok()).count(), REPLACED_MAX);
+    assert_eq!(waiting.try_recv(), Err(mpsc::error::TryRecvError::Disconnected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_log_in_is_ended_by_the_monotonic_clock() {
+    let (rig, began) = (Rig::new("clock"), Instant::now());
+    let (_remote, served) = rig.remote();
+    // The time of the day stands still, as good as: nobody waits for it.
+    assert_eq!(served.await.unwrap().why, Reason::SetupTimeout.to_string());
+    let limit = Duration::from_nanos(rig.host.server().params().setup_timeout * 100);
+    let took = began.elapsed();
+    assert!((limit..limit + Duration::from_secs(1)).contains(&took), "{took:?}");
+}

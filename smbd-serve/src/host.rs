@@ -1,0 +1,237 @@
+//! What is served to all clients.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use smbd_broker::client::Broker;
+use smbd_smb2::server::{
+    Completion, ConnectionId, FileResult, FileSystem as _, Files, Handle, OperationId, Server,
+};
+use smbd_smb2::wire::{Guid, NtStatus};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{self, UnboundedSender};
+
+use crate::announce::{Known, Registry};
+use crate::brief::{Brief, Held};
+use crate::client::{End, Newcomer};
+use crate::folder::{Folder, FolderFile};
+
+/// Connections of a client that may wait to be taken by its task, which takes them at once unless it waits for a broker. Others are
+/// refused.
+pub(crate) const JOINING_MAX: usize = 64;
+
+/// What a client's task is told of its operations. Each operation is told at most twice. There are at most as many operations as credits of
+/// the client's connections, and requests that wait (`Params::waiting_max`): twice that is the limit of what waits here.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// An operation has ended. With the data that it has read for RDMA.
+    Done(OperationId, Completion, Option<Vec<u8>>),
+    /// It waits for a lock.
+    Waits(OperationId),
+}
+
+/// A user has another session, which replaces this one.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Replaced {
+    pub(crate) session_id: u64,
+    pub(crate) user: String,
+}
+
+/// Of these, so many may wait for a client's task: other clients make them. A client whose task takes none is ended, because it could keep
+/// a session that is replaced.
+pub(crate) const REPLACED_MAX: usize = 1024;
+
+/// By which a client's task is told.
+#[derive(Debug)]
+struct Teller {
+    operations: UnboundedSender<Told>,
+    /// None if too many have waited.
+    replaced: Option<mpsc::Sender<Replaced>>,
+}
+
+/// What is served: a server and the folders of its shares. All clients share it.
+pub struct Host {
+    server: Arc<Server>,
+    /// No call of the system is made under its lock.
+    files: Brief<Files<Folder>>,
+    /// To read large directories for names, and to list directories.
+    reading: Semaphore,
+    clients: Mutex<BTreeMap<ConnectionId, Teller>>,
+    last: AtomicU64,
+    /// Clients that take other connections, by ClientGuid.
+    groups: Mutex<BTreeMap<[u8; 16], mpsc::Sender<Newcomer>>>,
+    registry: Option<Registry>,
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// Serves these folders, in the order of the server's shares.
+    #[must_use]
+    pub fn new(server: Arc<Server>, folders: Vec<Folder>) -> Self {
+        // One processor is for all else.
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let reading = Semaphore::new(processors.saturating_sub(1).max(1));
+        let (files, clients) = (Brief::new(Files::new(folders)), Mutex::default());
+        Self {
+            server,
+            files,
+            reading,
+            clients,
+            last: AtomicU64::new(0),
+            groups: Mutex::default(),
+            registry: None,
+        }
+    }
+
+    /// Tells a broker which clients and which sessions are here, so that it brings other connections of theirs: by their ClientGuid, if
+    /// sessions can have several channels, and by the SessionId that they bind. It knows before the client gets the answer. Needs a runtime.
+    ///
+    /// For several processes of a server: one that takes all connections need not tell.
+    #[must_use]
+    pub fn announced_to(self, broker: Broker) -> Self {
+        Self { registry: Some(Registry::new(broker)), ..self }
+    }
+
+    /// What the broker will know of a client.
+    pub(crate) fn known(&self, guid: Option<Guid>) -> Option<Known> {
+        self.registry.clone().map(|registry| Known::new(registry, guid))
+    }
+
+    /// The server.
+    #[must_use]
+    pub const fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// How many files are open.
+    #[must_use]
+    pub fn open_count(&self) -> usize {
+        self.files().open_count()
+    }
+
+    /// The files.
+    pub(crate) fn files(&self) -> Held<'_, Files<Folder>> {
+        self.files.lock()
+    }
+
+    /// The folder of a share, to be used without the lock.
+    pub(crate) fn folder(&self, share: usize) -> FileResult<Folder> {
+        self.files().shares().get(share).cloned().ok_or(NtStatus::BAD_NETWORK_NAME)
+    }
+
+    /// An open file and its folder, to be used without the lock.
+    pub(crate) fn file(&self, key: (ConnectionId, Handle)) -> FileResult<(Folder, FolderFile)> {
+        self.files().file(key).map(|(folder, file)| (folder.clone(), file.clone()))
+    }
+
+    /// Takes an open file away, to be closed without the lock.
+    pub(crate) fn remove(&self, key: (ConnectionId, Handle)) -> FileResult<(Folder, FolderFile)> {
+        self.files().remove(key).map(|(folder, file)| (folder.clone(), file))
+    }
+
+    /// Those who read large directories for names.
+    pub(crate) const fn reading(&self) -> &Semaphore {
+        &self.reading
+    }
+
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Teller>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn groups(&self) -> MutexGuard<'_, BTreeMap<[u8; 16], mpsc::Sender<Newcomer>>> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a connection to the client with this ClientGuid. If there is none, it comes back, with what brings other connections of its
+    /// client.
+    pub(crate) fn give(
+        &self,
+        guid: Option<Guid>,
+        newcomer: Newcomer,
+    ) -> Option<(Newcomer, mpsc::Receiver<Newcomer>)> {
+        let mut groups = self.groups();
+        let group = guid.and_then(|guid| groups.get(&guid.0));
+        let newcomer = match group {
+            Some(group) => match group.try_send(newcomer).err()? {
+                TrySendError::Closed(newcomer) => newcomer,
+                TrySendError::Full(newcomer) => {
+                    let why = format!("{JOINING_MAX} other connections of the client wait to be taken");
+                    // Nobody may wait any more.
+                    let _ = newcomer.ended.send(End { why, seen: None });
+                    return None;
+                }
+            },
+            None => newcomer,
+        };
+        let (bring, brought) = mpsc::channel(JOINING_MAX);
+        if let Some(guid) = guid {
+            groups.insert(guid.0, bring);
+        }
+        Some((newcomer, brought))
+    }
+
+    /// Forgets clients that take no connections any more.
+    pub(crate) fn forget(&self) {
+        self.groups().retain(|_, group| !group.is_closed());
+    }
+
+    /// A client has come. Returns its number.
+    pub(crate) fn enter(
+        &self,
+        operations: UnboundedSender<Told>,
+        replaced: mpsc::Sender<Replaced>,
+    ) -> ConnectionId {
+        let number = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        self.clients().insert(number, Teller { operations, replaced: Some(replaced) });
+        number
+    }
+
+    /// A client has left. None of its operations is being carried out any more.
+    pub(crate) fn leave(&self, number: ConnectionId, now: u64) {
+        self.clients().remove(&number);
+        let files = self.files().remove_all(number);
+        for (share, file) in files {
+            if let Ok(mut folder) = self.folder(share) {
+                folder.close(file, now);
+            }
+        }
+        self.retry();
+    }
+
+    /// Tells a client something. One that has left is told nothing.
+    pub(crate) fn tell(&self, number: ConnectionId, told: Told) {
+        if let Some(teller) = self.clients().get(&number) {
+            // It is about to leave.
+            let _ = teller.operations.send(told);
+        }
+    }
+
+    /// Tells all others that a session is replaced.
+    pub(crate) fn replaced(&self, by: ConnectionId, session_id: u64, user: &str) {
+        for (_, teller) in self.clients().iter_mut().filter(|(number, _)| **number != by) {
+            let replaced = Replaced { session_id, user: user.to_owned() };
+            let is_told = teller.replaced.as_ref().is_some_and(|to| to.try_send(replaced).is_ok());
+            // That the sender is gone ends the client.
+            if !is_told {
+                teller.replaced = None;
+            }
+        }
+    }
+
+    /// Tries locks that wait, because something was unlocked.
+    pub(crate) fn retry(&self) {
+        let ended = self.files().retry();
+        for (number, id, completion) in ended {
+            self.tell(number, Told::Done(id, completion, None));
+        }
+    }
+}

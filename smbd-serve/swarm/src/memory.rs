@@ -1,0 +1,149 @@
+//! Memory as the client wants it.
+
+use std::cell::{Cell, RefCell};
+
+use smbd_core::backend::{OutOfMemory, OutOfRange};
+use smbd_link::transport::{self, NoMemory};
+use smbd_sim::Side;
+use smbd_sim::device::Placed;
+use smbd_sim::memory::Range;
+
+pub use crate::common::Memory;
+
+impl Memory {
+    /// Its first bytes.
+    pub fn bytes(&self, len: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        self.read_at(0, &mut bytes).ok().map(|()| bytes)
+    }
+}
+
+fn outside(offset: u32, len: usize) -> OutOfRange {
+    OutOfRange { offset, len: len as u64, size: 0 }
+}
+
+impl transport::Memory for Memory {
+    fn allocate(len: u32) -> Result<Self, OutOfMemory> {
+        Self::at_home(len).ok_or(OutOfMemory { len })
+    }
+
+    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        // The driver encrypts a part, and copies one that is to be checked, while the peer may still use another part of the buffer, and
+        // with it the whole.
+        self.put_at(offset, bytes).map_err(|_| outside(offset, bytes.len()))
+    }
+
+    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        self.copy_at(offset, out).map_err(|_| outside(offset, out.len()))
+    }
+}
+
+/// Memory of which is known whether the peer has access to it.
+pub trait Watched: transport::Memory {
+    /// Whether it has it now.
+    fn is_open(&self) -> bool;
+
+    /// Its first bytes, which nobody can change any more.
+    fn settled(&self, len: usize) -> Option<Vec<u8>>;
+}
+
+impl Watched for Memory {
+    fn is_open(&self) -> bool {
+        Self::is_open(self)
+    }
+
+    fn settled(&self, len: usize) -> Option<Vec<u8>> {
+        self.bytes(len)
+    }
+}
+
+impl Watched for NoMemory {
+    fn is_open(&self) -> bool {
+        false
+    }
+
+    fn settled(&self, _: usize) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+thread_local! {
+    static POOLED: RefCell<Vec<Memory>> = const { RefCell::new(Vec::new()) };
+    static IS_PLAIN: Cell<bool> = const { Cell::new(false) };
+    /// Bytes of each: handles want more than any transfer of a run needs.
+    static POOLED_MAX: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Memory of a client's handles, all of which is known.
+#[derive(Clone, Debug)]
+pub struct Pooled(Memory);
+
+impl Pooled {
+    /// A run begins whose transfers have so many bytes at most. `is_plain`: what goes by RDMA is neither signed nor encrypted, so nobody
+    /// has a reason to touch memory that is open to the server.
+    pub fn begin(max: u32, is_plain: bool) {
+        Self::forget_all();
+        IS_PLAIN.set(is_plain);
+        POOLED_MAX.set(max);
+    }
+
+    /// A run is over.
+    pub fn forget_all() {
+        POOLED.take();
+    }
+
+    /// How much of it is open to the server.
+    pub fn open_count() -> usize {
+        POOLED.with_borrow(|pooled| pooled.iter().filter(|memory| memory.is_open()).count())
+    }
+}
+
+impl transport::Memory for Pooled {
+    fn allocate(len: u32) -> Result<Self, OutOfMemory> {
+        let memory = Memory::at_home(len.min(POOLED_MAX.get())).ok_or(OutOfMemory { len })?;
+        POOLED.with_borrow_mut(|pooled| pooled.push(memory.clone()));
+        Ok(Self(memory))
+    }
+
+    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        let filled =
+            if IS_PLAIN.get() { self.0.write_at(offset, bytes) } else { self.0.put_at(offset, bytes) };
+        filled.map_err(|_| outside(offset, bytes.len()))
+    }
+
+    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        let len = out.len();
+        let read = if IS_PLAIN.get() { self.0.read_at(offset, out) } else { self.0.copy_at(offset, out) };
+        read.map_err(|_| outside(offset, len))
+    }
+}
+
+impl Placed for Pooled {
+    fn range(&self) -> Range {
+        self.0.range()
+    }
+}
+
+/// Memory of the server.
+#[derive(Clone, Debug)]
+pub struct OfServer(Memory);
+
+impl transport::Memory for OfServer {
+    fn allocate(len: u32) -> Result<Self, OutOfMemory> {
+        Memory::of(Side::Acceptor, len).map(Self).ok_or(OutOfMemory { len })
+    }
+
+    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        self.0.write_at(offset, bytes).map_err(|_| outside(offset, bytes.len()))
+    }
+
+    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        self.0.read_at(offset, out).map_err(|_| outside(offset, out.len()))
+    }
+}
+
+impl Placed for OfServer {
+    fn range(&self) -> Range {
+        self.0.range()
+    }
+}

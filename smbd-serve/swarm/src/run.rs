@@ -1,0 +1,354 @@
+//! A run: all of it, from its seed.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use smbd_client::drive::{Clock, Driver};
+use smbd_core::Instant;
+use smbd_link::Messages;
+use smbd_link::link::{Link, Owned, Rest};
+use smbd_link::tcp::Tcp;
+use smbd_link::transport::{Limits, Transport};
+use smbd_serve::link::Channel;
+use smbd_sim::device::Placed;
+use smbd_sim::loops::{LoopEnd, Stage, Timer};
+use smbd_sim::oracle::{Failure, Law};
+use smbd_sim::{Rng, Side};
+use smbd_smb2::client::{self, Client, RegistrationId};
+use smbd_smb2::security::{NtHash, capital};
+use smbd_smb2::server::{self, Files, OperationId, Server, Share};
+use smbd_smb2::wire::Guid;
+
+use crate::carrier::Overseen;
+use crate::common::pipe::stream;
+use crate::common::{Place, Played, Show, TooLong, play, play_on};
+use crate::judge::judge;
+use crate::ledger::{From, Ledger, Nonces};
+use crate::memory::{Memory, OfServer, Watched};
+use crate::mischief::{Changer, Overheard, Tap};
+use crate::model::Chance;
+use crate::notes::Notes;
+use crate::plan::{Carrier, End, Plan};
+use crate::server_task::{Arrival, Arrivals, EPOCH, ServerTask, Shared};
+use crate::several;
+use crate::work::{File, PASSWORD, USER, Work};
+
+const TOO_LONG: TooLong = TooLong(600_000);
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Report {
+    pub played: Played,
+    pub plan: Rc<Plan>,
+    pub client_ended: Option<String>,
+    pub server_ended: Option<String>,
+    pub counts: Vec<(&'static str, u64)>,
+}
+
+/// The time of a stage.
+#[derive(Clone, Debug)]
+pub struct VirtualTime(pub Stage);
+
+impl Clock for VirtualTime {
+    type Sleep = Timer;
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+
+    fn sleep_until(&self, at: Instant) -> Timer {
+        self.0.sleep_until(at)
+    }
+}
+
+/// Everything that both sides of a run are made of.
+pub struct Scene {
+    pub shared: Shared,
+    /// Of a client's second connection.
+    pub second: Shared,
+    pub arrivals: Arrivals,
+    pub content: Rc<RefCell<Vec<File>>>,
+    chance: RefCell<Chance>,
+    overheard: Option<Rc<RefCell<Overheard>>>,
+    tap: Tap,
+}
+
+impl Scene {
+    /// What is known of a connection of the client.
+    pub const fn of(&self, number: usize) -> &Shared {
+        if number == 0 { &self.shared } else { &self.second }
+    }
+
+    pub fn chance(&self) -> Chance {
+        Chance::new(self.chance.borrow_mut().bits())
+    }
+
+    /// A connection of the client that the server gets.
+    pub fn arrival(&self, number: usize, transport: impl Transport<OperationId> + 'static) -> Arrival {
+        let shared = self.of(number).clone();
+        let end = Box::new(Channel::new(transport, VirtualTime(shared.notes.stage().clone())));
+        Arrival { end, changer: self.changer(number, Side::Acceptor), shared }
+    }
+
+    /// Whoever changes messages of a side, on one of the client's connections.
+    pub fn changer(&self, number: usize, side: Side) -> Option<Changer> {
+        if self.shared.plan.channels.is_some_and(|channels| !channels.changed[number]) {
+            return None;
+        }
+        let mischief = self.shared.plan.mischief.filter(|mischief| mischief.of == side)?;
+        let from = if side == Side::Initiator { From::Client } else { From::Server };
+        let changer =
+            Changer::new(mischief, from, self.overheard.as_ref()?, (self.chance(), &self.shared.notes));
+        Some(changer.of_protected(self.shared.plan.protection.is_whole()))
+    }
+}
+
+/// Runs a seed.
+pub fn run(seed: u64, show: Show) -> Report {
+    let plan = Rc::new(Plan::of(seed));
+    let mut chance = Chance::new(seed ^ 0x7275_6e00);
+    let stage = Stage::new(&plan.sim, show.trace(), Rng::new(chance.bits()));
+    play_on(Some(Place { stage: stage.clone(), home: Side::Initiator, watches_both: true }));
+    STAGE.set(Some(stage.clone()));
+    let tap = Tap::default();
+    let shares = if plan.protection.has_secret { 2 } else { 1 };
+    let files = (0..shares).map(|_| server::Memory::with_capacity("data", EPOCH, 64 << 20)).collect();
+    let nonces = Nonces::default();
+    let ledger = |number| Rc::new(RefCell::new(Ledger::new(&plan, &nonces, number)));
+    let shared = Shared {
+        plan: Rc::clone(&plan),
+        number: 0,
+        notes: Notes::new(&stage, show == Show::All),
+        ledger: ledger(0),
+        files: Rc::new(RefCell::new(Files::new(files))),
+        pipes: Rc::default(),
+    };
+    let scene = Scene {
+        second: Shared { number: 1, ledger: ledger(1), pipes: Rc::default(), ..shared.clone() },
+        shared,
+        arrivals: Arrivals::expecting(usize::from(plan.channels.is_some())),
+        content: Rc::default(),
+        overheard: plan.mischief.map(|_| Overheard::new(&plan, tap.clone())),
+        chance: RefCell::new(chance),
+        tap,
+    };
+    let scene = Rc::new(scene);
+    match plan.carrier {
+        _ if plan.channels.is_some() => several::spawn(&stage, &scene),
+        Carrier::Rdma => over_rdma(&stage, &scene),
+        Carrier::Tcp => over_tcp(&stage, &scene),
+    }
+    to_end(&stage, &scene)
+}
+
+fn over_tcp(stage: &Stage, scene: &Rc<Scene>) {
+    let mut chance = scene.chance();
+    let (near, far) = stream(stage, scene.shared.plan.stream, &mut chance);
+    scene.shared.pipes.borrow_mut().extend([Rc::clone(&near.to_peer), Rc::clone(&near.from_peer)]);
+    stage.spawn(serve(Rc::clone(scene), Tcp::over(far)));
+    stage.spawn(ask(Rc::clone(scene), Tcp::over(near)));
+}
+
+fn over_rdma(stage: &Stage, scene: &Rc<Scene>) {
+    let (of_stage, of_server) = (stage.clone(), Rc::clone(scene));
+    stage.spawn(async move {
+        let Some(transport) = answers(&of_stage, &of_server).await else { return };
+        serve(of_server, transport).await;
+    });
+    let (stage, of_client) = (stage.clone(), Rc::clone(scene));
+    stage.clone().spawn(async move {
+        let Some(transport) = asks::<Memory>(&stage, &of_client).await else { return };
+        ask(Rc::clone(&of_client), transport).await;
+    });
+}
+
+/// The client's end of a connection over the devices.
+pub async fn asks<M: Placed + Send + Sync + 'static>(
+    stage: &Stage,
+    scene: &Scene,
+) -> Option<Owned<LoopEnd<M>, RegistrationId, impl Messages + use<M>>> {
+    let nics = &scene.shared.plan.sim.nics;
+    let invalidates = nics[0].windows && nics[1].send_with_invalidate;
+    let link = end(stage, scene, Side::Initiator).await;
+    link.map(|link| link.with_remote_invalidation(invalidates))
+}
+
+/// The server's end of a connection over the devices.
+pub async fn answers(
+    stage: &Stage,
+    scene: &Scene,
+) -> Option<Owned<LoopEnd<OfServer>, OperationId, impl Messages + use<>>> {
+    end(stage, scene, Side::Acceptor).await
+}
+
+/// An end of a connection over the devices, which the task of its side drives.
+async fn end<M: Placed + Send + Sync + 'static, N: Copy + PartialEq + 'static>(
+    stage: &Stage,
+    scene: &Scene,
+    side: Side,
+) -> Option<Owned<LoopEnd<M>, N, impl Messages + use<M, N>>> {
+    let waiting = scene.shared.plan.waiting[if side == Side::Initiator { 0 } else { 1 }];
+    match Link::new(stage.machine(side), stage.end(side), waiting).established(leave).await {
+        Ok((link, _)) => Some(link),
+        Err(failure) => {
+            refused(scene, &failure);
+            None
+        }
+    }
+}
+
+thread_local! {
+    /// What a run is played on, for who is told nothing but what is left of a connection.
+    static STAGE: RefCell<Option<Stage>> = const { RefCell::new(None) };
+}
+
+/// What is left of a connection is a task of its own.
+fn leave<M: Placed + 'static, N: Copy + PartialEq + 'static>(
+    rest: Rest<LoopEnd<M>, N, impl Messages + 'static>,
+) {
+    // That of one that is over is its device's end. Behind the end of a run nothing goes on.
+    if rest.is_over() {
+        return;
+    }
+    let Some(stage) = STAGE.with_borrow(Clone::clone) else { return };
+    stage.spawn(async move {
+        rest.await;
+    });
+}
+
+/// What a client's connection carries.
+fn limits(plan: &Plan, Limits { max_send, max_receive, rdma }: Limits) -> client::Transport {
+    let rdma = rdma.map(|rdma| client::Rdma {
+        threshold: plan.threshold,
+        max_read_write: rdma.max_read_write,
+        invalidates: rdma.remote_invalidation,
+    });
+    client::Transport { max_send, max_receive, rdma }
+}
+
+fn refused(scene: &Scene, failure: &impl std::fmt::Display) {
+    scene.shared.notes.step(|| format!("not established: {failure}"));
+    scene.shared.notes.note(|seen| seen.is_refused = true);
+}
+
+/// The server, to its end.
+async fn serve(scene: Rc<Scene>, transport: impl Transport<OperationId> + 'static) {
+    let chance = scene.chance();
+    let first = scene.arrival(0, transport);
+    begin(&scene, first, chance).await;
+}
+
+/// The server, with a client's first connection.
+pub async fn begin(scene: &Scene, first: Arrival, chance: Chance) {
+    let plan = &scene.shared.plan;
+    let protection = &plan.protection;
+    let mut params = server::Params::new(Guid([0x51; 16]), "SERVER");
+    params.shares = vec![Share::new("data")];
+    if protection.has_secret {
+        params.shares.push(Share { is_encrypted: true, ..Share::new("secret") });
+    }
+    params.signing_required = protection.server_signs;
+    params.encrypted = protection.server_encrypts;
+    params.rdma_transforms = protection.transforms[1];
+    params.channels_max = if plan.channels.is_some() { 2 } else { 1 };
+    params.credits_max = plan.credits[1];
+    let most = u32::from(plan.credits[1]) << 16;
+    params.max_read_size = params.max_read_size.min(most);
+    params.max_write_size = params.max_write_size.min(most);
+    params.max_transact_size = params.max_transact_size.min(most);
+    let accounts =
+        |user: &str, _: &str| (capital(user) == capital(USER)).then(|| NtHash::of_password(PASSWORD));
+    let server = match Server::new(params, accounts) {
+        Ok(server) => Arc::new(server),
+        Err(error) => return scene.shared.notes.judge(Err(format!("plan: {error}"))),
+    };
+    let mut seed = [7; 32];
+    seed[..8].copy_from_slice(&plan.seed.to_le_bytes());
+    let connection = server::Client::new(server, first.end.transport(), EPOCH, seed);
+    ServerTask::new(connection, first, scene.arrivals.clone(), chance).run().await;
+}
+
+/// The client, to its end.
+async fn ask<T>(scene: Rc<Scene>, transport: T)
+where
+    T: Transport<RegistrationId, Memory: Watched>,
+{
+    let changes = (scene.overheard.clone(), scene.changer(0, Side::Initiator));
+    let transport = Overseen::new(transport, scene.shared.clone(), changes, false);
+    let (plan, notes) = (&scene.shared.plan, &scene.shared.notes);
+    let protection = &plan.protection;
+    let defaults = client::Params::default();
+    let params = client::Params {
+        client_guid: Guid([0xC1; 16]),
+        min_dialect: if protection.client_encrypts { protection.dialect } else { defaults.min_dialect },
+        max_dialect: protection.dialect,
+        ciphers: protection.ciphers.clone(),
+        signing: protection.signing.clone(),
+        require_signing: protection.client_signs,
+        require_encryption: protection.client_encrypts,
+        rdma_transforms: protection.transforms[0],
+        salt: [plan.seed as u8; 32],
+        transport: limits(plan, transport.limits()),
+        credits: plan.credits[0],
+        requests: plan.requests,
+        pieces: plan.pieces,
+        timeout: plan.timeout,
+        // Who is hostile may say that it takes longer, and nothing else.
+        pending_timeout: plan.mischief.map(|_| plan.timeout),
+        ..defaults
+    };
+    let config = match client::Config::new(params) {
+        Ok(config) => config,
+        Err(error) => return notes.judge(Err(format!("plan: {error}"))),
+    };
+    let work = Work::new(&scene.shared, &scene.content, (scene.chance(), scene.tap.clone()));
+    let driver = Driver::new(Client::new(config), transport, work, VirtualTime(notes.stage().clone()));
+    let mut running = pin!(driver.run());
+    poll_fn(|cx| {
+        if running.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        if plan.end == End::ClientVanishes && notes.seen().is_struck {
+            scene.shared.tear();
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Whether a law of the devices was broken by somebody who changes messages: who names other memory has it used.
+fn is_of_mischief(plan: &Plan, failure: &Failure) -> bool {
+    plan.mischief.is_some() && matches!(failure.law, Law::Device | Law::Tokens)
+}
+
+fn to_end(stage: &Stage, scene: &Scene) -> Report {
+    let Shared { plan, notes, ledger, .. } = &scene.shared;
+    let of_end = || {
+        // What is dropped from now on goes with its run.
+        STAGE.set(None);
+        several::judge(scene)?;
+        judge(&scene.shared, &scene.content.borrow(), stage)
+    };
+    let played = play(notes, TOO_LONG, || Ok(()), of_end, |failure| is_of_mischief(plan, failure));
+    let (seen, ledger) = (notes.seen(), ledger.borrow());
+    let mut counts = seen.own.counts.clone();
+    counts.extend([
+        ("messages encrypted", ledger.sealed),
+        ("messages signed", ledger.signed),
+        ("requests with a channel", ledger.channel),
+        ("transfers signed or encrypted", ledger.covered),
+        ("messages changed", seen.own.changes),
+    ]);
+    Report {
+        played,
+        plan: Rc::clone(plan),
+        client_ended: seen.own.client_ended.clone(),
+        server_ended: seen.own.server_ended.clone(),
+        counts: counts.into_iter().collect(),
+    }
+}
