@@ -111,7 +111,14 @@ impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Link<B, N, C, E> {
     }
 
     /// Gives the endpoint what waits, as far as it has room.
+    #[inline]
     pub(crate) fn give(&mut self, now: Instant) {
+        if !self.orders.is_empty() {
+            self.give_orders(now);
+        }
+    }
+
+    fn give_orders(&mut self, now: Instant) {
         while let Some(order) = self.orders.pop() {
             match order {
                 Order::Send { payload, invalidate, is_signalled } => {
@@ -158,7 +165,13 @@ impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Link<B, N, C, E> {
     }
 
     /// Begins to close if that was requested, and no order is before it or its time limit has come.
+    #[inline]
     fn close_if_due(&mut self, now: Instant) -> bool {
+        self.closing != Closing::No && self.begin_to_close(now)
+    }
+
+    #[cold]
+    fn begin_to_close(&mut self, now: Instant) -> bool {
         if let Closing::Wanted(within) = self.closing {
             self.closing = Closing::Asked(now.saturating_add(within));
         }
