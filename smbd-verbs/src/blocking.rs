@@ -6,13 +6,16 @@ use smbd_core::{Config, Instant};
 use smbd_link::{self, Accept, Connect};
 
 pub use smbd_link::Registration;
-pub use smbd_link::blocking::{Blocking, Done, INBOX_MAX};
+pub use smbd_link::blocking::{Blocking, INBOX_MAX, Operation};
 
 use crate::{Clock, Error, Incoming, VerbsConnection};
 
 /// An established connection. `connect` takes a [`SocketAddr`], `accept` an [`Incoming`], and `establish` a
 /// [`VerbsConnection`].
 pub type Connection = smbd_link::blocking::Connection<VerbsConnection>;
+
+/// A finished RDMA operation: its name and its result.
+pub type Done = smbd_link::blocking::Done<Error>;
 
 /// The error of a call on a connection.
 pub type Failure = smbd_link::Failure<Error>;

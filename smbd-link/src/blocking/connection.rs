@@ -5,26 +5,22 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::Blocking;
-use super::inbox::Inbox;
+use super::{Blocking, INBOX_MAX};
+use crate::link::{Event, Link, Options, Turn};
 use crate::{Accept, Connect, Failure, Messages};
-use smbd_core::backend::drive;
-use smbd_core::error::{CloseReason, CommandError, DisconnectReason, OpError, SendError};
-use smbd_core::{Close, Config, Endpoint, Instant, MsgId, Negotiated, OpId, Role, Token};
-
-/// A finished RDMA operation: its id and its result.
-pub type Done = (OpId, Result<(), OpError>);
+use smbd_core::endpoint::NotSent;
+use smbd_core::error::{CloseReason, CommandError, SendError};
+use smbd_core::{Config, Endpoint, Instant, MsgId, Negotiated, Role, Token};
 
 /// An established connection over a backend `B`. Its calls block the thread. The connection makes progress only inside
 /// them, so a program that does nothing else calls [`idle`](Self::idle).
 ///
 /// Dropping it without [`close`](Self::close) ends the connection at once. Queued messages are lost then.
 pub struct Connection<B: Blocking, C: Messages = Endpoint> {
-    pub(super) endpoint: C,
-    pub(super) backend: B,
-    pub(super) inbox: Inbox<B::Buffer>,
-    /// Messages given to the endpoint since the beginning.
-    queued: u64,
+    /// Keeps messages and events until a call asks for them.
+    pub(super) link: Link<B, u64, C, B::Error>,
+    /// The next name of an operation or a registration.
+    next_name: u64,
 }
 
 impl<B: Blocking> Connection<B> {
@@ -75,8 +71,16 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// [`Failure::Connect`]: the connection was not established. [`Failure::Backend`]: the backend fails.
     /// [`Failure::Drive`]: this side broke a contract.
     pub fn establish_with(machine: C, backend: B) -> Result<Self, Failure<B::Error>> {
-        let mut connection = Self { endpoint: machine, backend, inbox: Inbox::default(), queued: 0 };
-        connection.wait_for(|this| this.inbox.established)?;
+        Self::establish_keeping(INBOX_MAX, machine, backend)
+    }
+
+    /// The same, with at most so many bytes of messages for later calls.
+    pub(super) fn establish_keeping(bytes: usize, machine: C, backend: B) -> Result<Self, Failure<B::Error>> {
+        // The first byte that is too much pauses the endpoint.
+        let bytes_max = bytes.saturating_add(1);
+        let options = Options { messages_max: usize::MAX, bytes_max, ..Options::default() };
+        let mut connection = Self { link: Link::of_turns(machine, backend, options), next_name: 0 };
+        connection.wait_for_event(None, |event| matches!(event, Event::Established(_)).then_some(()))?;
         Ok(connection)
     }
 
@@ -89,25 +93,25 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// The endpoint of this connection.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
-        self.endpoint.endpoint()
+        self.link.machine().endpoint()
     }
 
     /// The backend of this connection.
     #[must_use]
     pub const fn backend(&self) -> &B {
-        &self.backend
+        self.link.backend()
     }
 
     /// The backend of this connection, for example to allocate buffers.
     #[must_use]
     pub const fn backend_mut(&mut self) -> &mut B {
-        &mut self.backend
+        self.link.backend_mut()
     }
 
     /// The reason why the connection ended; `None` while it is established.
     #[must_use]
-    pub const fn ended(&self) -> Option<CloseReason> {
-        self.inbox.closed
+    pub fn ended(&self) -> Option<CloseReason> {
+        self.link.closed()?.as_ref().ok().copied()
     }
 
     /// Queues a message of 1 to `max_fragmented_send_size` bytes ([`negotiated`](Self::negotiated), 3.1.4.2) and
@@ -132,20 +136,15 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
 
     fn send_with(&mut self, message: Bytes, token: Option<Token>) -> Result<MsgId, Failure<B::Error>> {
         let mut message = Some(message);
-        self.wait_for(|this| {
-            let now = this.backend.now();
-            match this.endpoint.send(now, message.take()?, token) {
-                Ok(id) => {
-                    this.queued = this.queued.saturating_add(1);
-                    Some(Ok(id))
+        self.wait(None, |this| {
+            let now = this.backend().now();
+            match this.link.try_send(now, message.take()?, token, true) {
+                Ok(id) => Some(Ok(id)),
+                Err(NotSent { error: SendError::Command(CommandError::NoRoom { .. }), payload }) => {
+                    message = Some(payload);
+                    None
                 }
-                Err(not_sent) => {
-                    if let SendError::Command(CommandError::NoRoom { .. }) = not_sent.error {
-                        message = Some(not_sent.payload);
-                        return None;
-                    }
-                    Some(Err(not_sent.error.into()))
-                }
+                Err(refused) => Some(Err(refused.error.into())),
             }
         })?
     }
@@ -156,7 +155,10 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// [`Failure::Closed`]: the connection ended first, and messages are lost.
     /// [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this side broke a contract.
     pub fn flush(&mut self) -> Result<(), Failure<B::Error>> {
-        self.wait_for(|this| (this.inbox.sent >= this.queued).then_some(()))
+        self.wait(None, |this| {
+            let (queued, sent) = this.link.messages();
+            (sent >= queued).then_some(())
+        })
     }
 
     /// Returns the next message. Waits for it for at most `within`.
@@ -166,7 +168,7 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// all messages that arrived were returned. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this side
     /// broke a contract.
     pub fn recv(&mut self, within: Duration) -> Result<Bytes, Failure<B::Error>> {
-        self.wait_within(within, |this| this.inbox.pop())
+        self.wait(Some(within), |this| this.link.try_recv().map(|piece| piece.bytes))
     }
 
     /// Returns the next message, or `None` if none has arrived. Drives the connection once and does not wait.
@@ -188,7 +190,7 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// [`Failure::Closed`]: the connection has ended. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this
     /// side broke a contract.
     pub fn idle(&mut self, time: Duration) -> Result<(), Failure<B::Error>> {
-        match self.wait_within(time, |_| None::<()>) {
+        match self.wait(Some(time), |_| None::<()>) {
             Err(Failure::TimedOut) => Ok(()),
             other => other,
         }
@@ -202,10 +204,14 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// peer sent nothing within `within`. [`Failure::Probe`]: it sent nothing within the answer timeout, or the
     /// connection ended. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this side broke a contract.
     pub fn probe(&mut self, within: Duration) -> Result<Duration, Failure<B::Error>> {
-        self.inbox.probed = None;
-        let now = self.backend.now();
-        self.endpoint.probe(now)?;
-        Ok(self.wait_within(within, |this| this.inbox.probed.take())??)
+        let probed = |event: &Event<u64, B::Error>| {
+            let Event::Probed(result) = event else { return None };
+            Some(*result)
+        };
+        // That of a call that has timed out.
+        self.link.take_event(probed);
+        self.link.probe()?;
+        Ok(self.wait_for_event(Some(within), probed)??)
     }
 
     /// Finishes queued messages and RDMA operations for at most `within`, and then ends the connection. Waits until it
@@ -214,8 +220,7 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// # Errors
     /// [`Failure::Drive`]: this side broke a contract. [`Failure::Backend`]: the backend fails.
     pub fn close(mut self, within: Duration) -> Result<CloseReason, Failure<B::Error>> {
-        let now = self.backend.now();
-        self.endpoint.close(now, Close::Flush { until: now.saturating_add(within) });
+        self.link.close(within);
         self.drain()
     }
 
@@ -225,69 +230,79 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// # Errors
     /// [`Failure::Drive`]: this side broke a contract. [`Failure::Backend`]: the backend fails.
     pub fn drain(mut self) -> Result<CloseReason, Failure<B::Error>> {
-        while !self.endpoint.is_drained() {
-            self.turn(None)?;
+        // Nobody can ask for them any more.
+        self.link.ignore_messages();
+        loop {
+            let turn = self.link.turn();
+            if let Some(ending) = self.link.over() {
+                return ending.clone();
+            }
+            self.sleep(turn, None)?;
         }
-        Ok(self.inbox.closed.unwrap_or(CloseReason::Lost { reason: DisconnectReason::Unknown }))
     }
 
-    /// Drives the connection until `done` returns `Some` or the connection has ended. `done` changes nothing when it
-    /// returns `None`.
-    pub(super) fn wait_for<T>(
+    /// Drives the connection until `done` returns `Some` or the connection has ended, for at most `within`. `done` changes
+    /// nothing when it returns `None`.
+    pub(super) fn wait<T>(
         &mut self,
-        done: impl FnMut(&mut Self) -> Option<T>,
-    ) -> Result<T, Failure<B::Error>> {
-        self.wait_until(None, done)
-    }
-
-    pub(super) fn wait_within<T>(
-        &mut self,
-        within: Duration,
-        done: impl FnMut(&mut Self) -> Option<T>,
-    ) -> Result<T, Failure<B::Error>> {
-        let until = self.backend.now().saturating_add(within);
-        self.wait_until(Some(until), done)
-    }
-
-    fn wait_until<T>(
-        &mut self,
-        until: Option<Instant>,
+        within: Option<Duration>,
         mut done: impl FnMut(&mut Self) -> Option<T>,
     ) -> Result<T, Failure<B::Error>> {
+        let until = within.map(|within| self.backend().now().saturating_add(within));
         loop {
-            let deadline = drive(&mut self.endpoint, &mut self.backend, &mut self.inbox)?;
-            // Asked after every drive: what it has brought may not come again.
+            let turn = self.turn();
+            if let Some(Err(failure)) = self.link.closed() {
+                return Err(failure.clone());
+            }
+            // Asked after every turn: what it has brought may not come again.
             if let Some(found) = done(self) {
                 return Ok(found);
             }
-            if let Some(error) = self.inbox.failed {
-                return Err(error.into());
-            }
-            if let Some(reason) = self.inbox.closed {
+            if let Some(reason) = self.ended() {
                 return Err(Failure::Closed(reason));
             }
-            if until.is_some_and(|until| until <= self.backend.now()) {
+            if until.is_some_and(|until| until <= self.backend().now()) {
                 return Err(Failure::TimedOut);
             }
-            self.backend.wait(deadline.into_iter().chain(until).min()).map_err(Failure::Backend)?;
+            self.sleep(turn, until)?;
         }
     }
 
-    fn turn(&mut self, until: Option<Instant>) -> Result<(), Failure<B::Error>> {
-        let deadline = drive(&mut self.endpoint, &mut self.backend, &mut self.inbox)?;
-        if !self.endpoint.is_drained() {
-            self.backend.wait(deadline.into_iter().chain(until).min()).map_err(Failure::Backend)?;
+    /// The same, until `wanted` finds something in an event, which is taken then.
+    pub(super) fn wait_for_event<T>(
+        &mut self,
+        within: Option<Duration>,
+        mut wanted: impl FnMut(&Event<u64, B::Error>) -> Option<T>,
+    ) -> Result<T, Failure<B::Error>> {
+        self.wait(within, |this| this.link.take_event(&mut wanted))
+    }
+
+    /// Drives the connection, and ends it if too much waits for [`recv`](Self::recv).
+    fn turn(&mut self) -> Turn {
+        let turn = self.link.turn();
+        if self.endpoint().is_paused() && self.link.is_open() {
+            self.link.abort();
+            return Turn::Again;
         }
-        Ok(())
+        turn
+    }
+
+    /// Waits for the backend after a turn, if that has left nothing to do.
+    fn sleep(&mut self, turn: Turn, until: Option<Instant>) -> Result<(), Failure<B::Error>> {
+        let Turn::Asleep(deadline) = turn else { return Ok(()) };
+        self.backend_mut().wait(deadline.into_iter().chain(until).min()).map_err(Failure::Backend)
+    }
+
+    /// A name for an operation or a registration.
+    pub(super) const fn name(&mut self) -> u64 {
+        let name = self.next_name;
+        self.next_name = name.wrapping_add(1);
+        name
     }
 }
 
 impl<B: Blocking, C: Messages> fmt::Debug for Connection<B, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection")
-            .field("phase", &self.endpoint().connection().phase())
-            .field("unsent", &self.queued.saturating_sub(self.inbox.sent))
-            .field("messages", &self.inbox.messages.len())
-            .finish_non_exhaustive()
+        f.debug_tuple("Connection").field(&self.link).finish()
     }
 }

@@ -3,13 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Blocking, Connection, Done};
+use super::{Blocking, Connection};
+use crate::link::Event;
 use crate::{Failure, Messages, Registration};
-use smbd_core::error::{CommandError, RdmaError, RegisterError};
-use smbd_core::{Access, BufferDescriptorV1, OpId, RdmaVerb, Token};
+use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 
-/// Segments that a registration may have: one buffer is one region or one window.
-const SEGMENTS: u16 = 1;
+/// The name of an RDMA operation on its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Operation(u64);
+
+/// A finished RDMA operation: its name and its result. `E` is the error of the backend.
+pub type Done<E> = (Operation, Result<(), Failure<E>>);
 
 impl<B: Blocking, C: Messages> Connection<B, C> {
     /// Gives the peer access to all of `buffer`, with exactly these rights, on this connection only (3.1.4.3). Waits
@@ -24,17 +28,13 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         buffer: &B::Buffer,
         access: Access,
     ) -> Result<Registration, Failure<B::Error>> {
-        let id = self.endpoint.register(self.backend.now(), access, SEGMENTS)?;
-        self.inbox.forget_invalidated();
-        let name = self.inbox.next_name;
-        self.inbox.next_name = name.wrapping_add(1);
-        self.inbox.registrations.insert(id, (name, buffer.clone()));
-        let (_, result) = self.wait_for(|this| this.inbox.registered.take_if(|(done, _)| *done == id))?;
-        if let Err(error) = result {
-            self.inbox.registrations.remove(&id);
-            return Err(error.into());
-        }
-        let descriptors = self.endpoint().connection().live_segments(id).collect();
+        self.link.forget_invalidated();
+        let name = self.name();
+        self.link.register(name, buffer.clone(), access);
+        let descriptors = self.wait_for_event(None, |event| {
+            let Event::Registered { name: of, result } = event else { return None };
+            (*of == name).then(|| result.clone())
+        })??;
         Ok(Registration { name, descriptors })
     }
 
@@ -46,24 +46,24 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// the provider refused, or the connection ended, which ends the access too. [`Failure::Backend`]: the backend
     /// fails. [`Failure::Drive`]: this side broke a contract.
     pub fn deregister(&mut self, registration: &Registration) -> Result<(), Failure<B::Error>> {
-        let mut known = self.inbox.registrations.iter();
-        let named = known.find(|(_, (name, _))| *name == registration.name).map(|(id, _)| *id);
-        let id = named.ok_or(RegisterError::NotRegistered)?;
-        self.endpoint.deregister(self.backend.now(), id)?;
-        let (_, result) = self.wait_for(|this| this.inbox.deregistered.take_if(|(done, _)| *done == id))?;
-        result?;
-        self.inbox.registrations.remove(&id);
-        Ok(())
+        self.link.deregister(registration.name);
+        self.wait_for_event(None, |event| {
+            let Event::Deregistered { name, result } = event else { return None };
+            (*name == registration.name).then(|| result.clone())
+        })?
     }
 
     /// Returns a token of a registration that the peer has invalidated, each token once; `None` if there is no other. A
     /// token of a registration that has ended is returned until the next [`register`](Self::register).
     /// Returns at once and does not drive the connection.
     pub fn invalidated(&mut self) -> Option<Token> {
-        self.inbox.invalidated.pop_front().map(|(_, token)| token)
+        self.link.take_event(|event| {
+            let Event::Invalidated { token, .. } = event else { return None };
+            Some(*token)
+        })
     }
 
-    /// Starts an RDMA operation and returns its id. It transfers `len` bytes between the beginning of `buffer` and the
+    /// Starts an RDMA operation and returns its name. It transfers `len` bytes between the beginning of `buffer` and the
     /// peer's buffer that `remote` describes, from byte `offset` of that buffer on: [`RdmaVerb::Write`] to the peer
     /// (3.1.4.5), [`RdmaVerb::Read`] from it (3.1.4.6). Waits only while all operations of the configuration are under
     /// way. [`next_rdma`](Self::next_rdma) and [`finish_rdma`](Self::finish_rdma) return the result.
@@ -79,24 +79,22 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
         remote: &Arc<[BufferDescriptorV1]>,
         offset: u64,
         len: u32,
-    ) -> Result<OpId, Failure<B::Error>> {
-        self.wait_for(|this| {
-            let now = this.backend.now();
-            match this.endpoint.rdma(now, verb, len, Arc::clone(remote), offset) {
-                Ok(op) => {
-                    this.inbox.operations.insert(op, buffer.clone());
-                    Some(Ok(op))
-                }
-                Err(RdmaError::Command(CommandError::NoRoom { .. })) => None,
-                Err(error) => Some(Err(error.into())),
-            }
-        })?
+    ) -> Result<Operation, Failure<B::Error>> {
+        let op = Operation(self.name());
+        self.link.rdma(op.0, verb, buffer.clone(), Arc::clone(remote), offset, len);
+        // Until the endpoint has taken it, or refused it.
+        self.wait(None, |this| (this.link.waiting() == 0).then_some(()))?;
+        let refused = self.link.take_event(|event| match done(event)? {
+            (of, Err(Failure::Rdma(error))) if of == op => Some(error),
+            _ => None,
+        });
+        refused.map_or(Ok(op), |error| Err(error.into()))
     }
 
     /// The number of RDMA operations that are not finished.
     #[must_use]
     pub fn rdma_in_flight(&self) -> usize {
-        self.inbox.operations.len()
+        self.link.operations()
     }
 
     /// Returns the next finished RDMA operation. Waits for it for at most `within`, also if no operation is under way.
@@ -105,8 +103,8 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// [`Failure::TimedOut`]: no operation finished within `within`. [`Failure::Closed`]: the connection has ended, and
     /// all results were returned. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this side broke a
     /// contract.
-    pub fn next_rdma(&mut self, within: Duration) -> Result<Done, Failure<B::Error>> {
-        self.wait_within(within, |this| this.inbox.finished.pop_front())
+    pub fn next_rdma(&mut self, within: Duration) -> Result<Done<B::Error>, Failure<B::Error>> {
+        self.wait_for_event(Some(within), done)
     }
 
     /// Carries out an RDMA operation: [`start_rdma`](Self::start_rdma) and then [`finish_rdma`](Self::finish_rdma).
@@ -132,11 +130,12 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// [`Failure::Operation`]: the operation failed, or the connection ended first. [`Failure::Closed`]: the connection
     /// has ended, and the result of `op` was returned before. [`Failure::Backend`]: the backend fails.
     /// [`Failure::Drive`]: this side broke a contract.
-    pub fn finish_rdma(&mut self, op: OpId) -> Result<(), Failure<B::Error>> {
-        let result = self.wait_for(|this| {
-            let place = this.inbox.finished.iter().position(|(done, _)| *done == op)?;
-            this.inbox.finished.remove(place)
-        })?;
-        Ok(result.1?)
+    pub fn finish_rdma(&mut self, op: Operation) -> Result<(), Failure<B::Error>> {
+        self.wait_for_event(None, |event| done(event).filter(|(of, _)| *of == op))?.1
     }
+}
+
+fn done<E: Clone>(event: &Event<u64, E>) -> Option<Done<E>> {
+    let Event::RdmaDone { name, result } = event else { return None };
+    Some((Operation(*name), result.clone()))
 }

@@ -4,14 +4,14 @@
 //! for [`recv`](Connection::recv), up to [`INBOX_MAX`] bytes. If the peer sends more, the connection is aborted.
 
 mod connection;
-mod inbox;
 mod memory;
 #[cfg(test)]
 mod tests;
 
 use std::error::Error;
 
-pub use connection::{Connection, Done};
+pub use connection::Connection;
+pub use memory::{Done, Operation};
 
 use smbd_core::Instant;
 use smbd_core::backend::Backend;
@@ -22,7 +22,7 @@ pub const INBOX_MAX: usize = 64 << 20;
 /// A backend that can block the thread until it has input.
 pub trait Blocking: Backend {
     /// The error of the backend itself.
-    type Error: Error;
+    type Error: Error + Clone;
 
     /// Blocks until the backend may have input, or until the time `until` on its clock; without limit if that is
     /// `None`. It may return early.

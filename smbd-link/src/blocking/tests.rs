@@ -11,7 +11,7 @@ use crate::Failure;
 use smbd_core::backend::{Backend, BackendOp, ReceiveMemory, kit};
 use smbd_core::error::{CloseReason, DisconnectReason};
 use smbd_core::wire::{DataTransfer, NegotiateResponse, NtStatus};
-use smbd_core::{Access, BufferDescriptorV1, Head, Input, Instant, Limits, RecvId, Role, Token};
+use smbd_core::{Access, BufferDescriptorV1, Endpoint, Head, Input, Instant, Limits, RecvId, Role, Token};
 
 /// A device with an acceptor behind it that answers the first message at once, with a message of the upper layer right
 /// behind the answer. Then nothing happens any more. A drive is told one thing at a time.
@@ -30,6 +30,21 @@ struct Prompt {
 const TEXT: &[u8] = b"right behind";
 const SEGMENT: BufferDescriptorV1 = BufferDescriptorV1 { offset: 0, token: Token(7), length: 10 };
 
+/// A message that grants a credit, with bytes of the upper layer.
+fn text() -> Vec<u8> {
+    let header = DataTransfer {
+        credits_requested: 10,
+        credits_granted: 1,
+        data_offset: 24,
+        data_length: u32::try_from(TEXT.len()).unwrap(),
+        ..DataTransfer::default()
+    };
+    let mut message = vec![0; 24];
+    header.encode(&mut message).unwrap();
+    message.extend_from_slice(TEXT);
+    message
+}
+
 impl Prompt {
     /// `late`: the first drive is told nothing.
     fn new(late: bool) -> Self {
@@ -47,22 +62,12 @@ impl Prompt {
         };
         let mut answer = vec![0; NegotiateResponse::LEN];
         response.encode(&mut answer).unwrap();
-        let header = DataTransfer {
-            credits_requested: 10,
-            credits_granted: 1,
-            data_offset: 24,
-            data_length: u32::try_from(TEXT.len()).unwrap(),
-            ..DataTransfer::default()
-        };
-        let mut message = vec![0; 24];
-        header.encode(&mut message).unwrap();
-        message.extend_from_slice(TEXT);
         Self {
             now: Instant::ORIGIN,
             said: VecDeque::new(),
             posted: VecDeque::new(),
             arrived: Vec::new(),
-            answers: [answer, message].into(),
+            answers: [answer, text()].into(),
             pauses: late.into(),
             may_sleep: false,
         }
@@ -162,6 +167,32 @@ fn nobody_sleeps_on_what_has_come_already() {
         assert_eq!(connection.recv(Duration::from_secs(5)), Ok(Bytes::from_static(TEXT)));
         connection.backend_mut().may_sleep = true;
         assert_eq!(connection.recv(Duration::from_millis(1)), Err(Failure::TimedOut));
+    }
+}
+
+#[test]
+fn a_peer_that_sends_more_than_may_wait_is_cut_off_and_what_waited_can_still_be_received() {
+    let config = kit::config().unwrap();
+    for too_much in [false, true] {
+        let prompt = Prompt::new(false);
+        let endpoint = Endpoint::new(Role::Initiator, &config, prompt.now());
+        let mut connection = Connection::establish_keeping(2 * TEXT.len(), endpoint, prompt).unwrap();
+        let prompt = connection.backend_mut();
+        prompt.may_sleep = true;
+        // The first is there already.
+        for _ in 0..1 + u32::from(too_much) {
+            prompt.answers.push_back(text());
+            prompt.deliver();
+        }
+        let local = CloseReason::Local;
+        let idle = if too_much { Err(Failure::Closed(local)) } else { Ok(()) };
+        assert_eq!(connection.idle(Duration::from_millis(1)), idle);
+        assert_eq!(connection.ended(), too_much.then_some(local));
+        for _ in 0..2 + u32::from(too_much) {
+            assert_eq!(connection.try_recv(), Ok(Some(Bytes::from_static(TEXT))));
+        }
+        let nothing = if too_much { Err(Failure::Closed(local)) } else { Ok(None) };
+        assert_eq!(connection.try_recv(), nothing);
     }
 }
 

@@ -30,6 +30,7 @@ mod event;
 mod inbox;
 mod orders;
 mod rest;
+mod stepwise;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -41,6 +42,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use smbd_core::backend::Backend;
 use smbd_core::error::{CommandError, RdmaError, RegisterError};
 use smbd_core::{Access, BufferDescriptorV1, Close, Endpoint, Instant, RdmaVerb, Token};
 
@@ -52,6 +54,7 @@ use inbox::Inbox;
 pub use inbox::Options;
 use orders::{Order, Orders, Transfer};
 pub use rest::Rest;
+pub(crate) use turn::Turn;
 use upper::Upper;
 
 /// One buffer is one region or one window.
@@ -67,17 +70,19 @@ type FailureOf<B> = Failure<<B as PollReady>::Error>;
 /// as the `wr_id` of verbs: events repeat them.
 ///
 /// Dropping it ends the connection at once; [`into_rest`](Self::into_rest) ends it in order.
-pub struct Link<B: PollReady, N, C: Messages = Endpoint> {
+///
+/// `E` is the error of the backend.
+pub struct Link<B: Backend, N, C: Messages = Endpoint, E = <B as PollReady>::Error> {
     machine: C,
     backend: B,
-    upper: Upper<B::Buffer, N, <B as PollReady>::Error>,
+    upper: Upper<B::Buffer, N, E>,
     orders: Orders<B::Buffer, N>,
     alarm: Alarm,
     /// Something was asked for that the machine has not done yet.
     is_asked: bool,
     closing: Closing,
     /// It is over: nothing can be done with it any more.
-    ending: Option<Ending<<B as PollReady>::Error>>,
+    ending: Option<Ending<E>>,
     /// The ending was told as an event.
     is_told: bool,
 }
@@ -97,19 +102,51 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
     /// A link over a new backend, with a new machine: an [`Endpoint`], or a wrapper of one. The first poll begins to connect.
     #[must_use]
     pub fn new(machine: C, backend: B, options: Options) -> Self {
-        Self {
-            machine,
-            backend,
-            upper: Upper::new(options),
-            orders: Orders::new(),
-            alarm: Alarm::new(),
-            is_asked: false,
-            closing: Closing::No,
-            ending: None,
-            is_told: false,
+        Self::of_turns(machine, backend, options)
+    }
+
+    /// Gives the connection up: a future that ends it at once, and is ready when its backend can be dropped.
+    pub fn into_rest(self) -> Rest<B, N, C> {
+        Rest::new(self)
+    }
+
+    /// Drives the connection. Returns the next event. Messages are not among them: they wait for [`poll_recv`](Self::poll_recv).
+    pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event<N, <B as PollReady>::Error>> {
+        self.drive(cx);
+        if let Some(event) = self.upper.events.pop_front() {
+            return Poll::Ready(event);
+        }
+        match &self.ending {
+            Some(ending) if !self.is_told => {
+                self.is_told = true;
+                Poll::Ready(Event::Ended(ending.clone()))
+            }
+            _ => Poll::Pending,
         }
     }
 
+    /// Drives the connection. Returns the next message, or piece of one; `None` if the connection has ended and there is no other. Events
+    /// that came before it may still wait for [`poll_event`](Self::poll_event).
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+        self.drive(cx);
+        match self.try_recv() {
+            Some(piece) => Poll::Ready(Some(piece)),
+            None if self.closed().is_some() => Poll::Ready(None),
+            None => Poll::Pending,
+        }
+    }
+
+    /// Ready when little waits to be sent, so that more may be ordered. Also ready when the connection has ended. Drives the connection
+    /// only if much waits: orders that come together go to the device together.
+    pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_full() {
+            self.drive(cx);
+        }
+        if self.is_full() { Poll::Pending } else { Poll::Ready(()) }
+    }
+}
+
+impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Link<B, N, C, E> {
     /// The driven machine.
     #[must_use]
     pub const fn machine(&self) -> &C {
@@ -124,13 +161,13 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
 
     /// How the connection has ended; `None` if it has not. It may not be drained yet: [`Event::Ended`] says that.
     #[must_use]
-    pub fn closed(&self) -> Option<&Ending<<B as PollReady>::Error>> {
+    pub fn closed(&self) -> Option<&Ending<E>> {
         self.ending.as_ref().or(self.upper.closed.as_ref())
     }
 
     /// How the connection has ended, once it is drained, or cannot be driven any more: only its backend is left.
     #[must_use]
-    pub const fn over(&self) -> Option<&Ending<<B as PollReady>::Error>> {
+    pub const fn over(&self) -> Option<&Ending<E>> {
         self.ending.as_ref()
     }
 
@@ -210,7 +247,7 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
     }
 
     /// Whether orders are taken.
-    fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.closing == Closing::No && self.closed().is_none()
     }
 
@@ -292,40 +329,9 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
         }
     }
 
-    /// Gives the connection up: a future that ends it at once, and is ready when its backend can be dropped.
-    pub fn into_rest(self) -> Rest<B, N, C> {
-        Rest::new(self)
-    }
-
     /// The backend of a connection that [is over](Self::is_over), or that ends here.
     pub fn into_backend(self) -> B {
         self.backend
-    }
-
-    /// Drives the connection. Returns the next event. Messages are not among them: they wait for [`poll_recv`](Self::poll_recv).
-    pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event<N, <B as PollReady>::Error>> {
-        self.drive(cx);
-        if let Some(event) = self.upper.events.pop_front() {
-            return Poll::Ready(event);
-        }
-        match &self.ending {
-            Some(ending) if !self.is_told => {
-                self.is_told = true;
-                Poll::Ready(Event::Ended(ending.clone()))
-            }
-            _ => Poll::Pending,
-        }
-    }
-
-    /// Drives the connection. Returns the next message, or piece of one; `None` if the connection has ended and there is no other. Events
-    /// that came before it may still wait for [`poll_event`](Self::poll_event).
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
-        self.drive(cx);
-        match self.try_recv() {
-            Some(piece) => Poll::Ready(Some(piece)),
-            None if self.closed().is_some() => Poll::Ready(None),
-            None => Poll::Pending,
-        }
     }
 
     /// Returns the next message that is here, or piece of one. Does not drive the connection: after [`poll_event`](Self::poll_event) was
@@ -334,15 +340,6 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
         let piece = self.upper.inbox.pop()?;
         self.is_asked |= self.may_resume();
         Some(piece)
-    }
-
-    /// Ready when little waits to be sent, so that more may be ordered. Also ready when the connection has ended. Drives the connection
-    /// only if much waits: orders that come together go to the device together.
-    pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.is_full() {
-            self.drive(cx);
-        }
-        if self.is_full() { Poll::Pending } else { Poll::Ready(()) }
     }
 
     fn is_full(&self) -> bool {
@@ -357,7 +354,7 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
     }
 }
 
-impl<B: PollReady, N, C: Messages> fmt::Debug for Link<B, N, C> {
+impl<B: Backend, N, C: Messages, E> fmt::Debug for Link<B, N, C, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Link")
             .field("phase", &self.machine.endpoint().connection().phase())

@@ -66,6 +66,11 @@ impl<M, N> Orders<M, N> {
         self.waiting.is_empty()
     }
 
+    /// RDMA operations that wait.
+    pub(super) fn operations(&self) -> usize {
+        self.waiting.iter().filter(|order| matches!(order, Order::Rdma(_))).count()
+    }
+
     /// Bytes of the messages that wait.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes

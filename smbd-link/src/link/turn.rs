@@ -3,20 +3,27 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use smbd_core::backend::drive_at;
+use bytes::Bytes;
+use smbd_core::backend::{Backend, drive_at};
+use smbd_core::endpoint::NotSent;
 use smbd_core::error::{CloseReason, CommandError, RdmaError, SendError};
-use smbd_core::{Close, Instant};
+use smbd_core::{Close, Instant, MsgId, Token};
 
 use super::orders::{Order, Transfer};
-use super::{Closing, FailureOf, Link};
+use super::{Closing, Link};
 use crate::{Failure, Messages, PollReady};
 
 /// Turns of one poll. After them the task yields to other tasks.
 const TURNS_MAX: u32 = 4;
 
-enum Turn {
+/// What is to be done after a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Another turn: there is more to do.
     Again,
-    Asleep,
+    /// To wait for the backend, or until this time.
+    Asleep(Option<Instant>),
+    /// Nothing: the connection is over.
     Over,
 }
 
@@ -30,18 +37,36 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
         let waker = self.alarm.waker().clone();
         let mut cx = Context::from_waker(&waker);
         for _ in 0..TURNS_MAX {
-            self.is_asked = false;
-            match self.turn(&mut cx) {
-                Ok(Turn::Again) => {}
-                Ok(Turn::Asleep) => return,
-                Ok(Turn::Over) => return self.end(None),
-                Err(failure) => return self.end(Some(failure)),
+            match self.turn() {
+                Turn::Again => {}
+                Turn::Asleep(until) => match self.backend.poll_ready(&mut cx, until) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(error)) => return self.end(Some(Failure::Backend(error))),
+                    Poll::Pending => return,
+                },
+                Turn::Over => return,
             }
         }
         waker.wake_by_ref();
     }
+}
 
-    fn turn(&mut self, cx: &mut Context<'_>) -> Result<Turn, FailureOf<B>> {
+impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Link<B, N, C, E> {
+    /// Drives the connection once.
+    pub(crate) fn turn(&mut self) -> Turn {
+        if self.is_over() {
+            return Turn::Over;
+        }
+        self.is_asked = false;
+        match self.try_turn() {
+            Ok(Turn::Over) => self.end(None),
+            Ok(turn) => return turn,
+            Err(failure) => self.end(Some(failure)),
+        }
+        Turn::Over
+    }
+
+    fn try_turn(&mut self) -> Result<Turn, Failure<E>> {
         let now = self.backend.now();
         self.give(now);
         self.close_if_due(now);
@@ -68,11 +93,7 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
             Closing::Asked(until) => Some(until),
             Closing::No | Closing::Wanted(_) | Closing::Told => None,
         };
-        match self.backend.poll_ready(cx, deadline.into_iter().chain(close_at).min()) {
-            Poll::Ready(Ok(())) => Ok(Turn::Again),
-            Poll::Ready(Err(error)) => Err(Failure::Backend(error)),
-            Poll::Pending => Ok(Turn::Asleep),
-        }
+        Ok(Turn::Asleep(deadline.into_iter().chain(close_at).min()))
     }
 
     /// Whether a paused endpoint may deliver a message: there is room, or both sides are without credits. A side that
@@ -90,17 +111,20 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
     }
 
     /// Gives the endpoint what waits, as far as it has room.
+    #[inline]
     pub(crate) fn give(&mut self, now: Instant) {
+        if !self.orders.is_empty() {
+            self.give_orders(now);
+        }
+    }
+
+    fn give_orders(&mut self, now: Instant) {
         while let Some(order) = self.orders.pop() {
             match order {
                 Order::Send { payload, invalidate, is_signalled } => {
-                    let taken = if is_signalled {
-                        self.machine.send(now, payload, invalidate)
-                    } else {
-                        self.machine.send_unsignalled(now, payload, invalidate)
-                    };
+                    let taken = self.try_send(now, payload, invalidate, is_signalled);
                     match taken.map_err(|refused| (refused.error, refused.payload)) {
-                        Ok(_) => self.upper.queued = self.upper.queued.saturating_add(1),
+                        Ok(_) => {}
                         Err((SendError::Command(error), payload)) if is_early(error) => {
                             return self.orders.put_back(Order::Send { payload, invalidate, is_signalled });
                         }
@@ -123,8 +147,31 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
         }
     }
 
+    /// Gives the endpoint a message at once.
+    pub(crate) fn try_send(
+        &mut self,
+        now: Instant,
+        payload: Bytes,
+        invalidate: Option<Token>,
+        is_signalled: bool,
+    ) -> Result<MsgId, NotSent> {
+        let id = if is_signalled {
+            self.machine.send(now, payload, invalidate)
+        } else {
+            self.machine.send_unsignalled(now, payload, invalidate)
+        }?;
+        self.upper.queued = self.upper.queued.saturating_add(1);
+        Ok(id)
+    }
+
     /// Begins to close if that was requested, and no order is before it or its time limit has come.
+    #[inline]
     fn close_if_due(&mut self, now: Instant) -> bool {
+        self.closing != Closing::No && self.begin_to_close(now)
+    }
+
+    #[cold]
+    fn begin_to_close(&mut self, now: Instant) -> bool {
         if let Closing::Wanted(within) = self.closing {
             self.closing = Closing::Asked(now.saturating_add(within));
         }
@@ -138,7 +185,7 @@ impl<B: PollReady, N: Copy + PartialEq, C: Messages> Link<B, N, C> {
         is_due
     }
 
-    fn end(&mut self, cut_off: Option<FailureOf<B>>) {
+    fn end(&mut self, cut_off: Option<Failure<E>>) {
         self.drop_orders();
         self.upper.end();
         let closed = self.upper.closed.take().unwrap_or(Ok(CloseReason::Local));

@@ -93,6 +93,20 @@ impl<M, N: Copy + PartialEq, E> Upper<M, N, E> {
         }
     }
 
+    /// Drops the tokens of registrations that have ended: an owner who never asks for them must not collect them.
+    pub(super) fn forget_invalidated(&mut self) {
+        let Self { events, registrations, .. } = self;
+        events.retain(|event| {
+            let Event::Invalidated { name, .. } = event else { return true };
+            registrations.iter().any(|known| known.name == *name)
+        });
+    }
+
+    /// Operations under way.
+    pub(super) const fn operations(&self) -> usize {
+        self.operations.len()
+    }
+
     fn take_registration(&mut self, id: RegId) -> Option<Known<M, N>> {
         let at = self.registrations.iter().position(|known| known.id == id)?;
         Some(self.registrations.swap_remove(at))
