@@ -59,7 +59,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "smbd-daemon",
         "smbd-gateway",
         "smbd-broker",
-        "smbd-broker-c",
+        "smbd-broker/c",
         "fuzz",
         "conformance",
         "examples",

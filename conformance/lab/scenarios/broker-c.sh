@@ -51,7 +51,7 @@ ends() { kill -TERM "$SERVER_PID" && wait "$SERVER_PID" && tail -n 1 "$OUT/serve
 scenario() {
   local programs=${SMBD_LIVE%/*} size options=()
   [ -x "$programs/smbd-broker" ] && [ -x "$programs/readonly-server" ] ||
-    { skip "the server in C" "smbd-broker or readonly-server (smbd-broker-c/Makefile) is not among the programs" && return; }
+    { skip "the server in C" "smbd-broker or readonly-server (smbd-broker/c/Makefile) is not among the programs" && return; }
   export SMBD_PASSWORD=any
   rdma_loopback "$KIND" 1024 && broker && attaches || return
   check "the kernel's client mounts it" mounts ro || return

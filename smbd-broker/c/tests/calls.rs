@@ -18,7 +18,7 @@ use smbd_broker_c::types::*;
 
 use script::{End, Owner, Place, newcomer};
 
-#[path = "../../smbd-broker/tests/script/mod.rs"]
+#[path = "../../tests/script/mod.rs"]
 mod script;
 
 const PATIENCE: c_int = 60_000;

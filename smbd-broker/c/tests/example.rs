@@ -14,7 +14,7 @@ use script::{End, Owner, Place, newcomer};
 // The script needs it.
 use rustix as _;
 
-#[path = "../../smbd-broker/tests/script/mod.rs"]
+#[path = "../../tests/script/mod.rs"]
 mod script;
 
 /// The library for C that belongs to this test, under the name by which programs look for it, in `folder`. It is the shared one: the archive
