@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smbd_broker::client::Broker;
-use smbd_smb2::server::{
-    Completion, ConnectionId, FileResult, FileSystem as _, Files, Handle, OperationId, Server,
-};
+use smbd_smb2::server::{Completion, ConnectionId, FileResult, Files, Handle, OperationId, Server};
 use smbd_smb2::wire::{Guid, NtStatus};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::error::TrySendError;
@@ -18,7 +16,8 @@ use tokio::sync::mpsc::{self, UnboundedSender};
 use crate::announce::{Known, Registry};
 use crate::brief::{Brief, Held};
 use crate::client::{End, Newcomer};
-use crate::folder::{Folder, FolderFile};
+use crate::folder::Folder;
+use crate::served::Served;
 
 /// Connections of a client that may wait to be taken by its task, which takes them at once unless it waits for a broker. Others are
 /// refused.
@@ -53,11 +52,11 @@ struct Teller {
     replaced: Option<mpsc::Sender<Replaced>>,
 }
 
-/// What is served: a server and the folders of its shares. All clients share it.
-pub struct Host {
+/// What is served: a server and the file systems of its shares. All clients share it.
+pub struct Host<F: Served = Folder> {
     server: Arc<Server>,
     /// No call of the system is made under its lock.
-    files: Brief<Files<Folder>>,
+    files: Brief<Files<F>>,
     /// To read large directories for names, and to list directories.
     reading: Semaphore,
     clients: Mutex<BTreeMap<ConnectionId, Teller>>,
@@ -67,20 +66,20 @@ pub struct Host {
     registry: Option<Registry>,
 }
 
-impl fmt::Debug for Host {
+impl<F: Served> fmt::Debug for Host<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host").field("server", &self.server).finish_non_exhaustive()
     }
 }
 
-impl Host {
-    /// Serves these folders, in the order of the server's shares.
+impl<F: Served> Host<F> {
+    /// Serves these file systems, in the order of the server's shares.
     #[must_use]
-    pub fn new(server: Arc<Server>, folders: Vec<Folder>) -> Self {
+    pub fn new(server: Arc<Server>, shares: Vec<F>) -> Self {
         // One processor is for all else.
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let reading = Semaphore::new(processors.saturating_sub(1).max(1));
-        let (files, clients) = (Brief::new(Files::new(folders)), Mutex::default());
+        let (files, clients) = (Brief::new(Files::new(shares)), Mutex::default());
         Self {
             server,
             files,
@@ -119,23 +118,23 @@ impl Host {
     }
 
     /// The files.
-    pub(crate) fn files(&self) -> Held<'_, Files<Folder>> {
+    pub(crate) fn files(&self) -> Held<'_, Files<F>> {
         self.files.lock()
     }
 
-    /// The folder of a share, to be used without the lock.
-    pub(crate) fn folder(&self, share: usize) -> FileResult<Folder> {
+    /// The file system of a share, to be used without the lock.
+    pub(crate) fn share(&self, share: usize) -> FileResult<F> {
         self.files().shares().get(share).cloned().ok_or(NtStatus::BAD_NETWORK_NAME)
     }
 
-    /// An open file and its folder, to be used without the lock.
-    pub(crate) fn file(&self, key: (ConnectionId, Handle)) -> FileResult<(Folder, FolderFile)> {
-        self.files().file(key).map(|(folder, file)| (folder.clone(), file.clone()))
+    /// An open file and its file system, to be used without the lock.
+    pub(crate) fn file(&self, key: (ConnectionId, Handle)) -> FileResult<(F, F::File)> {
+        self.files().file(key).map(|(share, file)| (share.clone(), file.clone()))
     }
 
     /// Takes an open file away, to be closed without the lock.
-    pub(crate) fn remove(&self, key: (ConnectionId, Handle)) -> FileResult<(Folder, FolderFile)> {
-        self.files().remove(key).map(|(folder, file)| (folder.clone(), file))
+    pub(crate) fn remove(&self, key: (ConnectionId, Handle)) -> FileResult<(F, F::File)> {
+        self.files().remove(key).map(|(share, file)| (share.clone(), file))
     }
 
     /// Those who read large directories for names.
@@ -200,8 +199,8 @@ impl Host {
         self.clients().remove(&number);
         let files = self.files().remove_all(number);
         for (share, file) in files {
-            if let Ok(mut folder) = self.folder(share) {
-                folder.close(file, now);
+            if let Ok(mut share) = self.share(share) {
+                share.close(file, now);
             }
         }
         self.retry();

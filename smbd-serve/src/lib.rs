@@ -18,7 +18,11 @@ mod host;
 pub mod link;
 #[cfg(feature = "verbs")]
 pub mod rdma;
+mod read_only;
+mod served;
 
 pub use client::{Counts, End, News, Seen, serve};
 pub use host::Host;
+pub use read_only::{About, ReadOnly, Source};
+pub use served::Served;
 pub use smbd_link::tcp::Tcp;

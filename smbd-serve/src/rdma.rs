@@ -1,11 +1,13 @@
 //! Clients over RDMA devices.
 
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use smbd_core::{Config, ConfigError, Params};
 use smbd_link::link::Owned;
 use smbd_smb2::server::OperationId;
-use smbd_verbs::tokio::{AsyncEnd, Failure, Incoming, Options};
+use smbd_verbs::tokio::{AsyncEnd, Failure, Incoming, Listener, Options};
+use smbd_verbs::{Error, ListenOptions, PORT_IWARP, device_addresses, port_of};
 
 use crate::link::TRANSFERS_MAX;
 
@@ -37,6 +39,16 @@ pub fn config() -> Result<Config, ConfigError> {
         registration_slots: 0,
         ..Params::linux_server()
     })
+}
+
+/// Listens at the address of a device, at its port of SMB Direct: 5445 on iWARP, 445 elsewhere (MS-SMBD 1.9).
+///
+/// # Errors
+/// No device has the address, or the port is taken.
+pub fn listen(address: IpAddr) -> Result<Listener, Error> {
+    let device = device_addresses()?.into_iter().find(|device| device.address == address);
+    let port = device.map_or(PORT_IWARP, |device| port_of(device.link_type));
+    Listener::bind(SocketAddr::new(address, port), ListenOptions::default())
 }
 
 /// Accepts a client, as [`config`] says. Waits until the connection is established.

@@ -9,17 +9,18 @@ use tokio::task::spawn_blocking;
 use super::clock::now;
 use super::named;
 use crate::host::{Host, Told};
+use crate::served::Served;
 
 /// Begins an operation of a client, in a thread. What looks up a path or lists a directory waits for one of the client's `turns`; of all
 /// clients, as many list directories as may read large ones.
-pub(super) fn start(
-    host: Arc<Host>,
+pub(super) fn start<F: Served>(
+    host: Arc<Host<F>>,
     turns: &Arc<Semaphore>,
     (number, id): (ConnectionId, OperationId),
     operation: Operation,
     data: Vec<u8>,
 ) {
-    if named::path(&operation).is_some() {
+    if named::has_path(&operation) {
         named::start(host, turns, (number, id), operation);
         return;
     }
@@ -40,8 +41,8 @@ pub(super) fn start(
 }
 
 /// Carries out an operation, and tells its client. `data` is what was fetched for it.
-pub(super) fn carry_out(
-    host: &Host,
+pub(super) fn carry_out<F: Served>(
+    host: &Host<F>,
     number: ConnectionId,
     id: OperationId,
     operation: Operation,
@@ -63,11 +64,11 @@ pub(super) fn carry_out(
         }
         Operation::Close { handle, wants_attributes } => {
             let removed = host.remove((number, handle));
-            removed.and_then(|(mut folder, file)| close(&mut folder, file, wants_attributes, now))
+            removed.and_then(|(mut share, file)| close(&mut share, file, wants_attributes, now))
         }
         other => {
             let file = host.file((number, other.handle()));
-            file.and_then(|(mut folder, file)| of_file(&mut folder, &file, other, Some(&mut buffer), now))
+            file.and_then(|(mut share, file)| of_file(&mut share, &file, other, Some(&mut buffer), now))
         }
     };
     let data = matches!(done, Ok(Done::Count(_))).then_some(buffer);

@@ -21,10 +21,11 @@ use super::named::LOOKING_MAX;
 use crate::announce::Known;
 use crate::host::{Host, REPLACED_MAX, Replaced, Told};
 use crate::link::{Event, Order, first};
+use crate::served::Served;
 
 /// Gives a connection to its client, which begins if it is the first.
-pub(super) fn admit(
-    host: &Arc<Host>,
+pub(super) fn admit<F: Served>(
+    host: &Arc<Host<F>>,
     guid: Option<Guid>,
     newcomer: Newcomer,
     stop: &watch::Receiver<bool>,
@@ -61,8 +62,8 @@ pub(super) fn admit(
     tokio::spawn(group.serve(guid, stop.clone(), drain));
 }
 
-struct Group {
-    host: Arc<Host>,
+struct Group<F: Served> {
+    host: Arc<Host<F>>,
     number: ConnectionId,
     clock: Clock,
     client: Client,
@@ -97,7 +98,7 @@ enum Happened {
     Time,
 }
 
-impl Group {
+impl<F: Served> Group<F> {
     async fn serve(mut self, guid: Option<Guid>, mut stop: watch::Receiver<bool>, drain: Duration) {
         tokio::select! {
             () = self.run() => {}

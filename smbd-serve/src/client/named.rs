@@ -3,41 +3,28 @@
 use std::sync::Arc;
 
 use smbd_smb2::server::{
-    Change, Completion, ConnectionId, Done, FileResult, Operation, OperationId, SharePath, open_done,
+    Change, Completion, ConnectionId, Done, FileResult, Operation, OperationId, open_done,
 };
 use smbd_smb2::wire::NtStatus;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::clock::now;
-use crate::folder::Lookup;
 use crate::host::{Host, Told};
+use crate::served::Served;
 
-/// How often a name is looked up that others change meanwhile.
-const LOOKS_MAX: usize = 16;
 /// How many names of one client are looked up at the same time. Looking for a name may take long, and threads are few.
 pub(super) const LOOKING_MAX: usize = 2;
 
-/// What came of a look.
-pub(super) enum Looked {
-    Done(Done),
-    /// A large directory has to be read.
-    Unread(Lookup),
-}
-
-/// The path of an operation that looks one up.
-pub(super) const fn path(operation: &Operation) -> Option<&SharePath> {
-    match operation {
-        Operation::Open(_, how) => Some(&how.path),
-        Operation::Change(_, Change::Rename { path, .. }) => Some(path),
-        _ => None,
-    }
+/// Whether an operation looks up a path.
+pub(super) const fn has_path(operation: &Operation) -> bool {
+    matches!(operation, Operation::Open(..) | Operation::Change(_, Change::Rename { .. }))
 }
 
 /// Begins an operation of a client that looks a path up, which waits for one of the client's `turns`. Large directories are read by as
 /// many threads as the host lets, whichever client they are for: a client that waits for one has no thread.
-pub(super) fn start(
-    host: Arc<Host>,
+pub(super) fn start<F: Served>(
+    host: Arc<Host<F>>,
     turns: &Arc<Semaphore>,
     (number, id): (ConnectionId, OperationId),
     operation: Operation,
@@ -51,65 +38,51 @@ pub(super) fn start(
     });
 }
 
-async fn of_path(host: &Arc<Host>, number: ConnectionId, operation: Arc<Operation>) -> Completion {
-    let look = async |lookup: Option<Lookup>| {
-        let (host, operation, reads) = (Arc::clone(host), Arc::clone(&operation), lookup.is_some());
-        let looked = spawn_blocking(move || look(&host, number, &operation, lookup, reads, now())).await;
-        // It has panicked.
+async fn of_path<F: Served>(
+    host: &Arc<Host<F>>,
+    number: ConnectionId,
+    operation: Arc<Operation>,
+) -> Completion {
+    let look = async |is_patient| {
+        let (host, operation) = (Arc::clone(host), Arc::clone(&operation));
+        let looked = spawn_blocking(move || look(&host, number, &operation, is_patient, now())).await;
+        // The thread has panicked.
         looked.unwrap_or(Err(NtStatus::INTERNAL_ERROR))
     };
-    let lookup = match look(None).await? {
-        Looked::Done(done) => return Ok(done),
-        Looked::Unread(lookup) => lookup,
-    };
-    let _reading = host.reading().acquire().await;
-    match look(Some(lookup)).await? {
-        Looked::Done(done) => Ok(done),
-        Looked::Unread(_) => Err(NtStatus::INTERNAL_ERROR),
+    if let Some(done) = look(false).await? {
+        return Ok(done);
     }
+    let _reading = host.reading().acquire().await;
+    look(true).await?.ok_or(NtStatus::INTERNAL_ERROR)
 }
 
-/// Looks the path up, and acts on what is there: with `lookup`, if it has begun. Large directories are read if `reads`.
-pub(super) fn look(
-    host: &Host,
+/// Looks the path up, and acts on what is there. None if that takes long, and nobody is patient.
+pub(super) fn look<F: Served>(
+    host: &Host<F>,
     number: ConnectionId,
     operation: &Operation,
-    mut lookup: Option<Lookup>,
-    reads: bool,
+    is_patient: bool,
     now: u64,
-) -> FileResult<Looked> {
-    let path = path(operation).ok_or(NtStatus::INTERNAL_ERROR)?;
-    for _ in 0..LOOKS_MAX {
-        let lookup = match lookup.take() {
-            Some(lookup) => lookup,
-            None => begin(host, number, operation)?,
-        };
-        let Some(looked_up) = lookup.look_up(path, reads)? else { return Ok(Looked::Unread(lookup)) };
-        match operation {
-            Operation::Open(handle, how) => {
-                let mut folder = host.folder(how.share)?;
-                if let Some(opened) = folder.open_at(how, looked_up)? {
-                    let (file, done) = open_done(&mut folder, opened, now)?;
-                    host.files().insert((number, *handle), how.share, file);
-                    return Ok(Looked::Done(done));
-                }
-            }
-            Operation::Change(handle, Change::Rename { replace, .. }) => {
-                let (folder, file) = host.file((number, *handle))?;
-                if let Some(()) = folder.rename_at(&file, (path, looked_up), *replace)? {
-                    return Ok(Looked::Done(Done::Nothing));
-                }
-            }
-            _ => return Err(NtStatus::INTERNAL_ERROR),
-        }
-    }
-    Err(NtStatus::SHARING_VIOLATION)
-}
-
-fn begin(host: &Host, number: ConnectionId, operation: &Operation) -> FileResult<Lookup> {
+) -> FileResult<Option<Done>> {
     match operation {
-        Operation::Open(_, how) => host.folder(how.share).map(|folder| folder.lookup()),
-        Operation::Change(handle, _) => host.file((number, *handle)).map(|(folder, _)| folder.lookup()),
+        Operation::Open(handle, how) => {
+            let mut share = host.share(how.share)?;
+            let opened =
+                if is_patient { share.open(how, now).map(Some)? } else { share.open_soon(how, now)? };
+            let Some(opened) = opened else { return Ok(None) };
+            let (file, done) = open_done(&mut share, opened, now)?;
+            host.files().insert((number, *handle), how.share, file);
+            Ok(Some(done))
+        }
+        Operation::Change(handle, change @ Change::Rename { path, replace }) => {
+            let (mut share, file) = host.file((number, *handle))?;
+            let renamed = if is_patient {
+                share.change(&file, change, now).map(Some)?
+            } else {
+                share.rename_soon(&file, (path, *replace), now)?
+            };
+            Ok(renamed.map(|()| Done::Nothing))
+        }
         _ => Err(NtStatus::INTERNAL_ERROR),
     }
 }

@@ -14,20 +14,22 @@ use super::group;
 use super::member::{End, First, Newcomer, News, close, stopped};
 use crate::host::Host;
 use crate::link::{Channel, Event, Link};
+use crate::served::Served;
 
 /// Serves a connection to its end. When `stop` becomes true, nothing of its client is taken any more; what is being done is finished, in
 /// `drain` at most, and it ends. `news` is called with what happens until then.
 ///
 /// All connections that come with one ClientGuid are served together, if sessions can have several channels
 /// ([`Params::channels_max`](smbd_smb2::server::Params::channels_max)): in a task of their own, which is spawned.
-pub async fn serve<T>(
-    host: Arc<Host>,
+pub async fn serve<F, T>(
+    host: Arc<Host<F>>,
     transport: T,
     mut stop: watch::Receiver<bool>,
     drain: Duration,
     news: impl FnMut(News<'_>) + Send + 'static,
 ) -> End
 where
+    F: Served,
     T: Transport<OperationId> + Send + 'static,
 {
     let mut link = Channel::new(transport, TokioTime::start());
@@ -51,7 +53,7 @@ where
 }
 
 /// The first message, by which it is known whose connection it is. It has as much time as a login.
-async fn first_message(host: &Host, link: &mut (dyn Link + Send)) -> Result<First, String> {
+async fn first_message<F: Served>(host: &Host<F>, link: &mut (dyn Link + Send)) -> Result<First, String> {
     // Units of 100 ns.
     let within = Duration::from_nanos(host.server().params().setup_timeout.saturating_mul(100));
     let event = timeout(within, poll_fn(|cx| link.poll_event(cx, true))).await;

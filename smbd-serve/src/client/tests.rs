@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::carry::carry_out;
 use super::member::{End, First, Newcomer};
-use super::named::{Looked, look};
+use super::named::look;
 use super::serve::serve;
 use crate::folder::{self, Act, Folder};
 use crate::host::{Host, JOINING_MAX, REPLACED_MAX, Replaced, Told};
@@ -165,10 +165,8 @@ impl Two {
 
     /// Carries out what looks up a path.
     fn look(&self, at: usize, operation: &Operation) -> Completion {
-        match look(&self.rig.host, self.numbers[at], operation, None, true, 0)? {
-            Looked::Done(done) => Ok(done),
-            Looked::Unread(_) => panic!("there is no large directory"),
-        }
+        let looked = look(&self.rig.host, self.numbers[at], operation, true, 0)?;
+        Ok(looked.expect("who is patient has a result"))
     }
 
     fn carry_out(&self, at: usize, id: u64, operation: Operation) {
@@ -228,7 +226,7 @@ fn while_one_client_waits_for_the_disk_another_reads_writes_locks_opens_and_clos
         two.open(0, Handle(2), "going", CreateDisposition::CREATE);
         two.carry_out(0, 2, Operation::Change(Handle(2), Change::Delete(true)));
         fs::create_dir(two.rig.path.join("directory")).unwrap();
-        let slow_disk = two.rig.host.folder(0).unwrap().slow;
+        let slow_disk = two.rig.host.share(0).unwrap().slow;
         slow_disk.stop_at(act);
         let first = {
             let two = Arc::clone(&two);

@@ -37,7 +37,10 @@ pub(super) fn change(folder: &Folder, file: &FolderFile, change: &Change) -> Fil
             table.node_mut(file.key)?.pending = None;
             Ok(())
         }
-        Change::Rename { path, replace } => rename(folder, file, path, *replace),
+        Change::Rename { path, replace } => {
+            rename(folder, file, (path, *replace), true)?;
+            Ok(())
+        }
     }
 }
 
@@ -90,12 +93,18 @@ fn basic(folder: &Folder, file: &FolderFile, change: &BasicChange) -> FileResult
     Ok(())
 }
 
-fn rename(folder: &Folder, file: &FolderFile, path: &SharePath, replace: bool) -> FileResult<()> {
-    by_name(folder, path, |looked_up| rename_at(folder, file, (path, looked_up), replace))
+/// Gives a file another name. None if a large directory has to be read, and is not to be.
+pub(super) fn rename(
+    folder: &Folder,
+    file: &FolderFile,
+    (path, replace): (&SharePath, bool),
+    reads: bool,
+) -> FileResult<Option<()>> {
+    by_name(folder, (path, reads), |looked_up| rename_at(folder, file, (path, looked_up), replace))
 }
 
 /// Gives a file the name that was looked up. None if the name has changed meanwhile, and has to be looked up again.
-pub(super) fn rename_at(
+fn rename_at(
     folder: &Folder,
     file: &FolderFile,
     (path, looked_up): (&SharePath, LookedUp),

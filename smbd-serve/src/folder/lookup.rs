@@ -15,7 +15,7 @@ use super::{names, status};
 
 /// Looks up names of a [`Folder`](super::Folder), while others use the folder.
 #[derive(Clone, Debug)]
-pub struct Lookup {
+pub(crate) struct Lookup {
     pub(super) root: Arc<OwnedFd>,
     /// None: names in other capitals are other names.
     pub(super) capitals: Option<Arc<Capitals>>,
@@ -27,7 +27,7 @@ pub struct Lookup {
 
 /// Where a path leads. Whoever uses this looks whether the name is still what it was.
 #[derive(Debug)]
-pub struct LookedUp {
+pub(crate) struct LookedUp {
     /// The name as it is on the host, if it is there. None: the root.
     pub(super) place: Option<Place>,
     /// The name in the capitals of the path.
@@ -41,7 +41,7 @@ impl Lookup {
     ///
     /// # Errors
     /// STATUS_OBJECT_PATH_NOT_FOUND, STATUS_OBJECT_NAME_INVALID, or whatever keeps the path from being looked up.
-    pub fn look_up(&self, path: &SharePath, reads: bool) -> FileResult<Option<LookedUp>> {
+    pub(super) fn look_up(&self, path: &SharePath, reads: bool) -> FileResult<Option<LookedUp>> {
         match self.place(path, reads) {
             Ok(looked_up) => Ok(Some(looked_up)),
             Err(Miss::Unread) => Ok(None),

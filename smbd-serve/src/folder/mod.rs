@@ -59,9 +59,10 @@ use self::attributes::Times;
 use self::beneath::Key;
 use self::capitals::Capitals;
 use self::data::Data;
-pub use self::lookup::{LookedUp, Lookup};
+use self::lookup::Lookup;
 use self::table::Table;
 use crate::brief::{Brief, may_wait};
+use crate::served::Served;
 
 /// How a folder is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,41 +119,15 @@ impl Folder {
     }
 
     /// What looks up names, while others use the folder.
-    #[must_use]
-    pub fn lookup(&self) -> Lookup {
+    fn lookup(&self) -> Lookup {
         let capitals = (!self.options.case_sensitive).then(|| Arc::clone(&self.capitals));
         let (root, since) = (Arc::clone(&self.root), self.capitals.begin());
         Lookup { root, capitals, since, made: self.table.lock().made_count() }
     }
 
-    /// Opens or makes what was looked up. None if the name has changed meanwhile: it has to be looked up again.
-    ///
-    /// # Errors
-    /// The status of MS-FSA 2.1.5.1.
-    pub fn open_at(
-        &self,
-        parameters: &OpenParameters,
-        looked_up: LookedUp,
-    ) -> FileResult<Option<(FolderFile, CreateAction)>> {
-        open::open_at(self, parameters, looked_up)
-    }
-
     /// A path such that paths of the same names are equal.
     fn path(&self, path: &SharePath) -> String {
         if self.options.case_sensitive { path.as_str().to_owned() } else { capital(path.as_str()) }
-    }
-
-    /// Gives a file the name `path`, which was looked up. None if the name has changed meanwhile: it has to be looked up again.
-    ///
-    /// # Errors
-    /// The status of MS-FSA 2.1.5.15.11.
-    pub fn rename_at(
-        &self,
-        file: &FolderFile,
-        (path, looked_up): (&SharePath, LookedUp),
-        replace: bool,
-    ) -> FileResult<Option<()>> {
-        change::rename_at(self, file, (path, looked_up), replace)
     }
 
     /// What `file` reads from, if no lock keeps it from these bytes. A lock that is taken later is not looked at.
@@ -204,7 +179,7 @@ impl FileSystem for Folder {
     type File = FolderFile;
 
     fn open(&mut self, parameters: &OpenParameters, _: u64) -> FileResult<(FolderFile, CreateAction)> {
-        open::open(self, parameters)
+        open::open(self, parameters, true)?.ok_or(NtStatus::INTERNAL_ERROR)
     }
 
     fn close(&mut self, file: FolderFile, _: u64) {
@@ -255,5 +230,19 @@ impl FileSystem for Folder {
 
     fn volume(&self) -> Volume {
         volume::volume(self)
+    }
+}
+
+impl Served for Folder {
+    fn open_soon(
+        &mut self,
+        parameters: &OpenParameters,
+        _: u64,
+    ) -> FileResult<Option<(FolderFile, CreateAction)>> {
+        open::open(self, parameters, false)
+    }
+
+    fn rename_soon(&mut self, file: &FolderFile, to: (&SharePath, bool), _: u64) -> FileResult<Option<()>> {
+        change::rename(self, file, to, false)
     }
 }

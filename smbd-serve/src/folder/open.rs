@@ -25,28 +25,35 @@ const WRITES: u32 = AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0;
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 
-pub(super) fn open(folder: &Folder, how: &OpenParameters) -> FileResult<(FolderFile, CreateAction)> {
-    by_name(folder, &how.path, |looked_up| open_at(folder, how, looked_up))
+/// Opens or makes a file. None if a large directory has to be read, and is not to be.
+pub(super) fn open(
+    folder: &Folder,
+    how: &OpenParameters,
+    reads: bool,
+) -> FileResult<Option<(FolderFile, CreateAction)>> {
+    by_name(folder, (&how.path, reads), |looked_up| open_at(folder, how, looked_up))
 }
 
-/// Looks a name up until `act` finds that it is still what it was.
+/// Looks a name up until `act` finds that it is still what it was. None if a large directory has to be read for it, and `reads` is false.
 pub(super) fn by_name<T>(
     folder: &Folder,
-    path: &SharePath,
+    (path, reads): (&SharePath, bool),
     mut act: impl FnMut(LookedUp) -> FileResult<Option<T>>,
-) -> FileResult<T> {
+) -> FileResult<Option<T>> {
     for _ in 0..TRIES {
-        if let Some(looked_up) = folder.lookup().look_up(path, true)?
-            && let Some(done) = act(looked_up)?
-        {
-            return Ok(done);
+        let Some(looked_up) = folder.lookup().look_up(path, reads)? else {
+            // One that is to be read is read.
+            return if reads { Err(NtStatus::INTERNAL_ERROR) } else { Ok(None) };
+        };
+        if let Some(done) = act(looked_up)? {
+            return Ok(Some(done));
         }
     }
     Err(NtStatus::SHARING_VIOLATION)
 }
 
 /// Opens what was looked up. None if the name has changed meanwhile, and has to be looked up again.
-pub(super) fn open_at(
+fn open_at(
     folder: &Folder,
     how: &OpenParameters,
     looked_up: LookedUp,

@@ -30,7 +30,9 @@ pub trait FileSystem {
     fn open(&mut self, parameters: &OpenParameters, now: u64) -> FileResult<(Self::File, CreateAction)>;
 
     /// Closes a file: what it has locked is unlocked, and it goes if it is to be deleted.
-    fn close(&mut self, file: Self::File, now: u64);
+    fn close(&mut self, file: Self::File, now: u64) {
+        let _ = (file, now);
+    }
 
     /// What is known of it.
     ///
@@ -44,7 +46,7 @@ pub trait FileSystem {
     /// STATUS_FILE_LOCK_CONFLICT, or whatever keeps it from being read.
     fn read(&mut self, file: &Self::File, offset: u64, into: &mut [u8]) -> FileResult<usize>;
 
-    /// Writes all of it. `through`: it is on disk then.
+    /// Writes all of it. `through`: it is on disk then. A file system that is only read leaves this method out.
     ///
     /// # Errors
     /// STATUS_FILE_LOCK_CONFLICT, STATUS_DISK_FULL, or whatever keeps it from being written.
@@ -55,13 +57,19 @@ pub trait FileSystem {
         data: &[u8],
         through: bool,
         now: u64,
-    ) -> FileResult<()>;
+    ) -> FileResult<()> {
+        let _ = (file, offset, data, through, now);
+        Err(NtStatus::MEDIA_WRITE_PROTECTED)
+    }
 
-    /// Puts on disk what was written.
+    /// Puts on disk what was written. A file system without a disk leaves this method out.
     ///
     /// # Errors
     /// Whatever is in the way of it.
-    fn flush(&mut self, file: &Self::File) -> FileResult<()>;
+    fn flush(&mut self, file: &Self::File) -> FileResult<()> {
+        let _ = file;
+        Ok(())
+    }
 
     /// Entries of a directory behind a position, `.` and `..` before all others. None behind the last. Positions rise.
     ///
@@ -69,23 +77,32 @@ pub trait FileSystem {
     /// STATUS_NOT_A_DIRECTORY, or whatever keeps it from being read.
     fn list(&mut self, file: &Self::File, after: u64, max: usize) -> FileResult<Vec<Entry>>;
 
-    /// Changes something.
+    /// Changes something. A file system that is only read leaves this method out.
     ///
     /// # Errors
     /// The status of MS-FSA 2.1.5.15.
-    fn change(&mut self, file: &Self::File, change: &Change, now: u64) -> FileResult<()>;
+    fn change(&mut self, file: &Self::File, change: &Change, now: u64) -> FileResult<()> {
+        let _ = (file, change, now);
+        Err(NtStatus::MEDIA_WRITE_PROTECTED)
+    }
 
-    /// Locks one range.
+    /// Locks one range. A file system that knows no locks leaves this method out: each lock is granted, and keeps nobody from anything.
     ///
     /// # Errors
     /// STATUS_LOCK_NOT_GRANTED.
-    fn lock(&mut self, file: &Self::File, range: &LockElement) -> FileResult<()>;
+    fn lock(&mut self, file: &Self::File, range: &LockElement) -> FileResult<()> {
+        let _ = (file, range);
+        Ok(())
+    }
 
     /// Unlocks one range.
     ///
     /// # Errors
     /// STATUS_RANGE_NOT_LOCKED.
-    fn unlock(&mut self, file: &Self::File, range: &LockElement) -> FileResult<()>;
+    fn unlock(&mut self, file: &Self::File, range: &LockElement) -> FileResult<()> {
+        let _ = (file, range);
+        Ok(())
+    }
 
     /// What is known of the volume.
     fn volume(&self) -> Volume;
