@@ -23,8 +23,8 @@ mounted_matches() {
   ! touch /mnt/squares/new 2>/dev/null && ! rm -f /mnt/squares/7.txt 2>/dev/null && umount /mnt/squares
 }
 copied_matches() {
-  cp_says "$OUT/copied" ls "rdma://tester@$ADDRESS/share" && [ "$(wc -l <"$OUT/copied")" = 100 ] || return
-  cp_says "$OUT/copied" get "rdma://tester@$ADDRESS/share/9.txt" /run/nine && [ "$(cat /run/nine)" = 81 ]
+  cp_says copied ls "rdma://tester@$ADDRESS/share" && [ "$(wc -l <"$OUT/copied")" = 100 ] || return
+  cp_says copied get "rdma://tester@$ADDRESS/share/9.txt" /run/nine && [ "$(cat /run/nine)" = 81 ]
 }
 samba_matches() {
   [ "$(smbclient "//$ADDRESS/share" -U tester%test123 -c 'get 25.txt -' 2>/dev/null)" = 625 ]
