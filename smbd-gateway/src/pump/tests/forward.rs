@@ -1,6 +1,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use smbd_link::link::Piece;
 use smbd_smb2::relay::{Config, Params, Reason, Relay};
 use smbd_smb2::wire::{Body, ChangeNotifyRequest, EchoRequest, EchoResponse, ErrorResponse, FileId, Target};
 use smbd_smb2::wire::{
@@ -200,6 +201,19 @@ async fn the_servers_end_is_the_end_behind_what_it_has_sent() {
     drop(std::mem::replace(&mut rig.server, tokio::io::duplex(1).0));
     assert_eq!(rig.at_client().await, Got::Message(sent, None));
     assert_eq!(rig.end().await.0, Ending::Relay(Reason::ServerEnded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_comes_while_the_connection_is_driven_needs_nobody_to_wake_the_task() {
+    let mut rig = rig();
+    rig.log_in().await;
+    let echo = |id| build(&Header::request::<EchoRequest>(id), &EchoRequest {});
+    let piece = Piece { bytes: echo(3).into(), remaining: 0 };
+    *rig.client.next.lock().unwrap() = Some(piece);
+    rig.request(Header::request::<EchoRequest>(2), &EchoRequest {});
+    rig.at_server().await;
+    rig.answer(Header::request::<EchoRequest>(2), NtStatus::SUCCESS, &EchoResponse {}).await;
+    assert_eq!(rig.at_server().await, echo(3));
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,6 +20,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// Orders that wait before no more should be given.
 pub(super) const ORDERS_MAX: usize = 8;
 
+/// The poll that sends a message, and both of the turn behind it, in which nothing moves.
+const QUIET: u32 = 3;
+
 /// Plain memory, which is not empty at first.
 #[derive(Clone, Debug)]
 pub(super) struct Heap(Arc<Mutex<Vec<u8>>>);
@@ -62,6 +65,8 @@ pub(super) struct Hand {
     pub(super) open: Open,
     /// Whether orders wait for ever.
     pub(super) is_stuck: Arc<AtomicBool>,
+    /// What comes when the connection is polled for the second time after a message was sent. It wakes nobody.
+    pub(super) next: Arc<Mutex<Option<Piece>>>,
 }
 
 impl Hand {
@@ -107,6 +112,9 @@ pub(super) struct Scripted {
     /// Whether the device refuses registrations.
     pub(super) is_full: bool,
     is_stuck: Arc<AtomicBool>,
+    next_piece: Arc<Mutex<Option<Piece>>>,
+    /// Polls since a message was sent.
+    quiet: u32,
     /// Whether it ends only when no order waits.
     pub(super) stays_with_orders: bool,
 }
@@ -129,6 +137,8 @@ pub(super) fn peer() -> (Hand, Scripted) {
         is_told: false,
         is_full: false,
         is_stuck: Arc::default(),
+        next_piece: Arc::default(),
+        quiet: 0,
         stays_with_orders: false,
     };
     let hand = Hand {
@@ -138,6 +148,7 @@ pub(super) fn peer() -> (Hand, Scripted) {
         memory: Arc::clone(&scripted.memory),
         open: Arc::clone(&scripted.open),
         is_stuck: Arc::clone(&scripted.is_stuck),
+        next: Arc::clone(&scripted.next_piece),
     };
     (hand, scripted)
 }
@@ -147,6 +158,7 @@ impl Scripted {
         // A test that looks no more is not told.
         match order {
             Order::Send(message, invalidate) => {
+                self.quiet = 0;
                 let _ = self.got.send(Got::Message(message.to_vec(), invalidate));
             }
             Order::Rdma { name, verb, memory, remote, at } => {
@@ -195,6 +207,10 @@ impl Transport<BufferId> for Scripted {
             && let Some(order) = self.orders.pop_front()
         {
             self.carry_out(order);
+        }
+        self.quiet += 1;
+        if self.quiet == QUIET {
+            self.inbox.extend(self.next_piece.lock().unwrap().take());
         }
         let stays = self.stays_with_orders && !self.orders.is_empty();
         if self.inbox.is_empty() && self.ending.is_none() && !stays {
