@@ -1,27 +1,18 @@
-//! A gateway: clients over SMB Direct, an SMB server that knows TCP only.
+//! A gateway: clients over SMB Direct, an SMB server that knows TCP only; or clients over TCP, a server over SMB Direct.
 //!
-//! The program `smbd-gateway` is what most people want; its README says how to use it. This library is what it is made of:
-//! [`Pump`] drives one connection through [`smbd_smb2::relay::Relay`], between anything that is a [`Client`] and anything that is
-//! a [`Server`]. [`Rdma`] is a client over an RDMA device, [`Brokered`] one whose connection `smbd-broker` has, [`Tcp`] a server
-//! over TCP.
+//! The program `smbd-gateway` is what most people want; its README says how to use it. This library is what it is made of: [`Pump`] drives
+//! one connection, between a side over SMB Direct and a side over a stream. The side over SMB Direct is any
+//! [`Transport`](smbd_link::transport::Transport): a link over an RDMA device, or a connection that `smbd-broker` has. The other side is a
+//! [`Stream`]: [`Tcp`], or any stream of tokio ([`Copied`]).
 //!
-//! [`ReversePump`] drives one the other way round, through [`smbd_smb2::relay::reverse::Reverse`]: a client over TCP, and a [`Peer`],
-//! which [`RdmaServer`] is over an RDMA device.
+//! What passes is rewritten by [`smbd_smb2::relay::Relay`], whose client is the side over SMB Direct, or by
+//! [`smbd_smb2::relay::reverse::Reverse`], whose server is.
 //!
 //! Data of READs and WRITEs are copied once, by the kernel, between the socket and memory that the device knows ([`Tcp`]). What
-//! arrived together with the header of an answer is copied once more.
+//! arrived together with the header of a message is copied once more.
 
-mod brokered;
 mod pump;
-mod rdma;
-mod rdma_server;
 mod tcp;
 
-pub use brokered::Brokered;
-pub use pump::{
-    Client, Clock, Copied, Ending, Memory, Operation, Order, Part, Peer, Pump, ReversePump, Server,
-    TokioTime, waiting_max,
-};
-pub use rdma::Rdma;
-pub use rdma_server::RdmaServer;
+pub use pump::{Clock, Copied, Ending, Part, Pump, Rewriting, Stream, TokioTime, close, waiting_max};
 pub use tcp::Tcp;

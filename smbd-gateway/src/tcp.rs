@@ -5,14 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use smbd_core::backend::{OutOfMemory, OutOfRange};
 use smbd_verbs::Buffer;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::pump::{Memory, Part, Server};
+use crate::pump::{Part, Stream};
 
-/// A server over TCP.
+/// A server or a client over TCP.
 #[derive(Debug)]
 pub struct Tcp(TcpStream);
 
@@ -60,7 +59,7 @@ impl Tcp {
     }
 }
 
-impl Server<Buffer> for Tcp {
+impl Stream<Buffer> for Tcp {
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut read = ReadBuf::new(into);
         ready!(Pin::new(&mut self.0).poll_read(cx, &mut read))?;
@@ -91,20 +90,6 @@ impl Server<Buffer> for Tcp {
         let all = front.len().saturating_add(len as usize);
         let call = |stream: BorrowedFd<'_>| memory.send_to(stream, front, offset, len);
         self.poll_call(cx, Interest::WRITABLE, TcpStream::poll_write_ready, all, call)
-    }
-}
-
-impl Memory for Buffer {
-    fn allocate(len: u32) -> Result<Self, OutOfMemory> {
-        Self::new(len)
-    }
-
-    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
-        self.fill(offset, bytes)
-    }
-
-    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
-        self.read(offset, out)
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use smbd_gateway::Pump;
-use smbd_smb2::relay::{Config, Params};
+use smbd_smb2::relay::{Config, Params, Relay};
 
 use ends::{End, State, copied};
 
@@ -22,7 +22,7 @@ fn play_polls(polls: u32, exchanges: impl FnOnce(&mut State)) -> State {
     let _entered = runtime.enter();
     let end = End::default();
     let config = Config::new(&Params::default()).unwrap();
-    let mut pump = Pump::new(&config, end.clone(), end.clone(), Duration::from_secs(30));
+    let mut pump = Pump::new(Relay::new(&config), end.clone(), end.clone(), Duration::from_secs(30));
     let mut run = |polls| {
         for _ in 0..polls {
             let polled = pin!(pump.run()).poll(&mut Context::from_waker(Waker::noop()));

@@ -4,10 +4,11 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use smbd_gateway::{Ending, Pump};
+use smbd_smb2::relay::Relay;
 
 use super::ends::End;
 
 #[inline(never)]
-pub fn poll(pump: &mut Pump<End, End>) -> Poll<Ending> {
+pub fn poll(pump: &mut Pump<Relay, End, End>) -> Poll<Ending> {
     pin!(pump.run()).poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use smbd_gateway::Pump;
 use smbd_repository::instructions::{Operation, Work};
-use smbd_smb2::relay::{Config, Params};
+use smbd_smb2::relay::{Config, Params, Relay};
 
 use ends::{End, State};
 
@@ -68,7 +68,7 @@ fn play(count: u32, each: u32, exchange: fn(&mut State, u64)) -> Work {
         let _entered = runtime.enter();
         let params = Params { max_fragmented_size: MIB, ..Params::default() };
         let config = Config::new(&params).expect("valid parameters");
-        Pump::new(&config, end.clone(), end.clone(), Duration::from_secs(30))
+        Pump::new(Relay::new(&config), end.clone(), end.clone(), Duration::from_secs(30))
     };
     let mut gateway = Gateway { pump, end };
     gateway.run(1, State::log_in);
@@ -84,7 +84,7 @@ fn play(count: u32, each: u32, exchange: fn(&mut State, u64)) -> Work {
 }
 
 struct Gateway {
-    pump: Pump<End, End>,
+    pump: Pump<Relay, End, End>,
     end: End,
 }
 

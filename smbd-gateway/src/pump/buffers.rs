@@ -1,8 +1,8 @@
 //! Memory for RDMA.
 
+use smbd_link::transport::Memory;
 use smbd_smb2::relay::{BufferId, Way};
 
-use super::client::Memory;
 use super::ending::Ending;
 
 /// The buffers of a connection. Each is allocated when it is first used, which is never before a session is established, and kept
@@ -12,17 +12,15 @@ pub(super) struct Buffers<M> {
     to_server: Vec<Option<M>>,
     to_client: Vec<Option<M>>,
     /// Bytes of each.
-    pub(super) len: u32,
+    len: u32,
     is_allowed: bool,
-    /// RDMA operations that have not ended.
-    pub(super) running: usize,
 }
 
 impl<M: Memory> Buffers<M> {
     /// `count` buffers of `len` bytes for each way.
     pub(super) fn new(count: u16, len: u32) -> Self {
         let none = vec![None; usize::from(count)];
-        Self { to_server: none.clone(), to_client: none, len, is_allowed: false, running: 0 }
+        Self { to_server: none.clone(), to_client: none, len, is_allowed: false }
     }
 
     /// A session is established.

@@ -1,17 +1,17 @@
 use std::time::Duration;
 
 use smbd_core::backend::OutOfMemory;
-use smbd_smb2::relay::{Misuse, Reason};
+use smbd_smb2::relay::{Misuse, Reason, Side};
 use thiserror::Error;
 
 /// Why a connection through the gateway ended.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Ending {
-    /// The client's connection has ended.
+    /// The client's connection has ended or failed.
     #[error("the client's connection has ended: {0}")]
     Client(String),
-    /// The server's connection failed.
+    /// The server's connection has ended or failed.
     #[error("the server's connection failed: {0}")]
     Server(String),
     /// The relay ended it.
@@ -44,4 +44,14 @@ pub enum Ending {
         /// How long it was waited for.
         within: Duration,
     },
+}
+
+impl Ending {
+    /// The connection of this side has ended or failed.
+    pub(super) fn of(side: Side, why: String) -> Self {
+        match side {
+            Side::Client => Self::Client(why),
+            Side::Server => Self::Server(why),
+        }
+    }
 }

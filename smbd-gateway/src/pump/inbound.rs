@@ -1,8 +1,8 @@
-//! What has come from the server and was not taken.
+//! What has come from the stream and was not taken.
 
 /// Bytes that are received at once.
 pub(super) const LEN: usize = 32 << 10;
-/// The same where data go by RDMA: what comes with the header of an answer is copied, what comes behind it goes straight into a
+/// The same where data go by RDMA: what comes with the header of a message is copied, what comes behind it goes straight into a
 /// buffer.
 const LEN_OF_RDMA: usize = 4 << 10;
 

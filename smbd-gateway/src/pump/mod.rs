@@ -1,15 +1,14 @@
-//! The driver of one connection through the gateway: a [`Relay`] between a [`Client`] and a [`Server`].
+//! The driver of one connection through the gateway: a [`Rewriting`] between a [`Transport`] and a [`Stream`].
 
 mod buffers;
-mod client;
 mod clock;
 mod ending;
 mod inbound;
 mod outbox;
 mod outgoing;
-mod reverse;
-mod seen;
-mod server;
+mod peer;
+mod rewriting;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -20,19 +19,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Buf;
-use smbd_link::handles::Piece;
-use smbd_smb2::relay::{Arrived, ClientBytes, Config, Event, Placement, Reason, Relay, Side, Statistics};
+use smbd_link::link::Piece;
+use smbd_link::transport::Transport;
+use smbd_smb2::relay::{BufferId, Placement, Reason, Side, Statistics};
 use smbd_smb2::wire::Dialect;
 
 use buffers::Buffers;
-pub use client::{Client, Memory, Operation, Order};
 use clock::within;
 pub use clock::{Clock, TokioTime};
 pub use ending::Ending;
 use inbound::Inbound;
 use outgoing::{Done, Outgoing};
-pub use reverse::{Peer, ReversePump};
-pub use server::{Copied, Part, Server};
+use peer::Peer;
+pub use peer::close;
+pub use rewriting::Rewriting;
+use rewriting::{Arrived, Event, Room};
+pub use stream::{Copied, Part, Stream};
 
 /// Pieces of messages that are taken in one turn.
 const PIECES_MAX: u32 = 64;
@@ -40,53 +42,56 @@ const PIECES_MAX: u32 = 64;
 const TURNS_MAX: u32 = 16;
 /// A connection with encrypted messages on which nothing has moved for so long is idle.
 const QUIET: Duration = Duration::from_millis(500);
+/// The longest message of direct TCP (MS-SMB2 2.1).
+const MESSAGE_MAX: usize = 0x00FF_FFFF;
 
-/// The most bytes of messages that a [`Pump`] holds if its client is sent none of more than `answer_max` bytes, however long those of
-/// the client are. Its buffers and [its relay](Config::heap_max) come on top.
+/// The most bytes of messages that a [`Pump`] and its transport hold if the peer is sent none of more than `message_max` bytes, however long
+/// those of the peer are. The pump's buffers and [its relay](smbd_smb2::relay::Config::heap_max) come on top.
 #[must_use]
-pub fn waiting_max(answer_max: u32) -> u64 {
-    let parts = [outbox::BYTES_MAX, inbound::LEN, outgoing::waiting_max(answer_max as usize)];
+pub fn waiting_max(message_max: u32) -> u64 {
+    let parts = [outbox::BYTES_MAX, inbound::LEN, peer::waiting_max(message_max as usize)];
     parts.into_iter().fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
 }
 
-/// One connection through the gateway.
+/// One connection through the gateway: a side over SMB Direct (`T`), the peer, and one over a stream (`S`). `R` says which of them is the
+/// client.
 ///
 /// Messages and data go through it with a bounded amount of memory. A side that takes nothing holds up the other one. Buffers for
-/// RDMA are allocated when they are first needed, which is never before a SESSION_SETUP was successful.
-pub struct Pump<C: Client, S, T: Clock = TokioTime> {
-    relay: Relay,
-    client: C,
-    server: S,
-    /// What the relay has not taken of the client's last piece of a message.
+/// RDMA belong to this connection alone; they are allocated when they are first needed, which is never before a SESSION_SETUP was successful.
+pub struct Pump<R, T: Transport<BufferId>, S, C: Clock = TokioTime> {
+    rewriting: R,
+    peer: Peer<T>,
+    stream: S,
+    /// What was not taken of the peer's last piece of a message.
     piece: Piece,
     inbound: Inbound,
-    out: Outgoing<C::Memory>,
+    out: Outgoing<T::Memory>,
     /// Until a session is established.
-    limit: Option<(Duration, Pin<Box<T::Sleep>>)>,
-    clock: T,
+    limit: Option<(Duration, Pin<Box<C::Sleep>>)>,
+    clock: C,
     /// Rises with everything that moves.
     moves: u64,
 }
 
-impl<C: Client, S: Server<C::Memory>> Pump<C, S> {
+impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>> Pump<R, T, S> {
     /// A connection on which nothing has passed. It ends if no session is established within `session_within`. Call it inside a
     /// runtime with time enabled.
-    pub fn new(config: &Config, client: C, server: S, session_within: Duration) -> Self {
-        Self::with_clock(config, client, server, session_within, TokioTime)
+    pub fn new(rewriting: R, transport: T, stream: S, session_within: Duration) -> Self {
+        Self::with_clock(rewriting, transport, stream, session_within, TokioTime)
     }
 }
 
-impl<C: Client, S: Server<C::Memory>, T: Clock> Pump<C, S, T> {
+impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>, C: Clock> Pump<R, T, S, C> {
     /// As [`new`](Pump::new), with the time of `clock`.
-    pub fn with_clock(config: &Config, client: C, server: S, session_within: Duration, clock: T) -> Self {
-        let buffers = Buffers::new(config.buffers(), config.params().buffer_len);
+    pub fn with_clock(rewriting: R, transport: T, stream: S, session_within: Duration, clock: C) -> Self {
+        let (count, len) = rewriting.buffers();
         Self {
-            relay: Relay::new(config),
-            client,
-            server,
+            rewriting,
+            peer: Peer::new(transport),
+            stream,
             piece: Piece::default(),
             inbound: Inbound::new(),
-            out: Outgoing::new(buffers),
+            out: Outgoing::new(Buffers::new(count, len), R::STREAM),
             limit: Some((session_within, Box::pin(clock.sleep(session_within)))),
             clock,
             moves: 0,
@@ -127,34 +132,46 @@ impl<C: Client, S: Server<C::Memory>, T: Clock> Pump<C, S, T> {
         .await
     }
 
-    /// Gives the client what still waits for it, at most for `time`. To be called after the end.
+    /// Gives the client what still waits for it here, at most for `time`. To be called after the end. What waits for a client over SMB Direct
+    /// is with the transport, which finishes it when it is [closed](Self::close).
     pub async fn flush(&mut self, time: Duration) {
+        // A server gets nothing more: it takes what TCP acknowledges for delivered (MS-SMB2 3.3.4.7).
+        if R::STREAM == Side::Server {
+            return;
+        }
         let clock = self.clock.clone();
-        let given = poll_fn(|cx| {
-            self.out.give(&mut self.client, cx);
-            let is_over = self.client.poll_ready(cx).is_ready() || self.client.poll_ended(cx).is_ready();
-            if is_over { Poll::Ready(()) } else { Poll::Pending }
+        let given = poll_fn(|cx| match self.send(cx) {
+            Ok(_) if !self.out.outbox.is_empty() => Poll::Pending,
+            Ok(_) | Err(_) => Poll::Ready(()),
         });
         // What is not taken by then is lost with the connection.
         let _ = within(&clock, time, given).await;
     }
 
+    /// Ends both connections: the stream at once, and the transport when it has finished what was ordered, or after `time`. Waits until
+    /// that is over, and returns how it has ended.
+    pub async fn close(self, time: Duration) -> String {
+        let Self { peer, stream, clock, .. } = self;
+        drop(stream);
+        peer.close(time, &clock).await
+    }
+
     /// What has passed.
     #[must_use]
-    pub const fn statistics(&self) -> &Statistics {
-        self.relay.statistics()
+    pub fn statistics(&self) -> &Statistics {
+        self.rewriting.statistics()
     }
 
     /// The dialect that the server has chosen, once it has.
     #[must_use]
-    pub const fn dialect(&self) -> Option<Dialect> {
-        self.out.seen.dialect
+    pub fn dialect(&self) -> Option<Dialect> {
+        self.rewriting.dialect()
     }
 
     /// Whether a session is established.
     #[must_use]
-    pub const fn has_session(&self) -> bool {
-        self.out.seen.has_session
+    pub fn has_session(&self) -> bool {
+        self.rewriting.has_session()
     }
 
     /// Bytes of all buffers for RDMA.
@@ -163,24 +180,11 @@ impl<C: Client, S: Server<C::Memory>, T: Clock> Pump<C, S, T> {
         self.out.buffers.bytes()
     }
 
-    /// The client.
-    #[must_use]
-    pub const fn client(&self) -> &C {
-        &self.client
-    }
-
-    /// The client. The server's connection ends here.
-    #[must_use]
-    pub fn into_client(self) -> C {
-        self.client
-    }
-
     fn is_answered(&self) -> bool {
-        let is_empty = self.piece.bytes.is_empty()
-            && self.piece.remaining == 0
-            && self.inbound.is_empty()
-            && self.out.is_empty();
-        is_empty && !self.relay.is_amid_answer() && self.statistics().outstanding() == 0
+        // The rest of a message of either side may be under way.
+        let is_between = self.piece.bytes.is_empty() && self.piece.remaining == 0 && self.inbound.is_empty();
+        let is_empty = is_between && self.out.is_empty() && self.peer.is_idle();
+        is_empty && !self.rewriting.is_amid_message() && self.statistics().outstanding() == 0
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
@@ -200,27 +204,28 @@ impl<C: Client, S: Server<C::Memory>, T: Clock> Pump<C, S, T> {
         self.check_limit(cx)?;
         let mut has_moved = false;
         for _ in 0..PIECES_MAX {
-            let has_piece = self.take_piece(cx)?;
-            has_moved |= self.ask_relay(cx)? || has_piece;
+            has_moved |= self.drive(cx)?;
+            let has_piece = self.take_piece()?;
+            has_moved |= self.carry_out(cx)? || has_piece;
             if !has_piece {
                 break;
             }
         }
-        // Without room the relay may have kept an answer that has come whole. It is asked again before the server is: behind the last
-        // bytes of that may be the end.
-        let may_receive = self.out.has_room();
-        has_moved |= self.out.give(&mut self.client, cx);
-        // Behind the orders: what was just taken can wake the task only once it was asked for.
-        has_moved |= self.take_results(cx)?;
-        let Outgoing { outbox, buffers, .. } = &mut self.out;
-        let sent = |buffer, len| self.relay.handle(Event::Sent { buffer, len });
-        has_moved |= outbox.send(&mut self.server, sent, buffers, cx)?;
-        has_moved |= may_receive && self.receive(cx)?;
-        Ok(has_moved)
+        // Without room an answer that has come whole may have been kept. It is asked for again before the stream is: behind the last bytes
+        // of that may be the end.
+        let had_room = self.peer.has_room(cx);
+        let before = self.peer.load();
+        // Behind the orders: what was just ordered can wake the task only once the connection was driven.
+        has_moved |= self.drive(cx)?;
+        has_moved |= self.send(cx)?;
+        has_moved |= had_room && self.receive(cx)?;
+        // What has come with that, or left, wakes nobody any more.
+        has_moved |= self.piece.bytes.is_empty() && self.peer.has_piece();
+        Ok(has_moved || !had_room && self.peer.load() != before)
     }
 
     fn check_limit(&mut self, cx: &mut Context<'_>) -> Result<(), Ending> {
-        if self.out.seen.has_session {
+        if self.rewriting.has_session() {
             self.limit = None;
         }
         let Some((within, timer)) = &mut self.limit else { return Ok(()) };
@@ -230,49 +235,42 @@ impl<C: Client, S: Server<C::Memory>, T: Clock> Pump<C, S, T> {
         }
     }
 
-    fn take_results(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
-        let mut has_moved = false;
-        while let Poll::Ready((buffer, is_success)) = self.client.poll_done(cx) {
-            self.out.buffers.running = self.out.buffers.running.saturating_sub(1);
-            self.relay.handle(Event::RdmaDone { buffer, is_success })?;
-            has_moved = true;
-        }
-        Ok(has_moved)
+    /// Drives the peer's connection. Whether anything has happened on it, besides messages.
+    fn drive(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
+        let rewriting = &mut self.rewriting;
+        Ok(self.peer.drive(|event| rewriting.handle(event), cx)?)
     }
 
-    fn take_piece(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
-        if !self.piece.bytes.is_empty() {
-            // Servers take an acknowledgement of TCP for the delivery of a lease break (MS-SMB2 3.3.4.7), so the end counts at once.
-            return match self.client.poll_ended(cx) {
-                Poll::Ready(why) => Err(Ending::Client(why)),
-                Poll::Pending => Ok(false),
-            };
+    /// Takes the next piece of a message. Whether there was one.
+    fn take_piece(&mut self) -> Result<bool, Ending> {
+        if self.piece.bytes.is_empty()
+            && let Some(piece) = self.peer.next_piece()
+        {
+            self.piece = piece;
+            return Ok(true);
         }
-        match self.client.poll_piece(cx) {
-            Poll::Ready(Some(piece)) => {
-                self.piece = piece;
-                Ok(true)
-            }
-            // The reason follows.
-            Poll::Ready(None) => match self.client.poll_ended(cx) {
-                Poll::Ready(why) => Err(Ending::Client(why)),
-                Poll::Pending => Ok(false),
-            },
-            Poll::Pending => Ok(false),
+        // Servers take an acknowledgement of TCP for the delivery of a lease break (MS-SMB2 3.3.4.7), so the end counts at once.
+        match self.peer.ended() {
+            Some(why) => Err(Ending::of(R::STREAM.other(), why.clone())),
+            None => Ok(false),
         }
     }
 
-    /// Carries out what the relay wants, until it is idle. Whether that was anything.
-    fn ask_relay(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
+    /// Carries out what is to be done, until that is nothing. Whether it was anything.
+    fn carry_out(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
         let mut has_moved = false;
         loop {
+            if self.rewriting.has_session() {
+                self.out.buffers.allow();
+            }
+            let messages = if self.peer.has_room(cx) { MESSAGE_MAX } else { 0 };
+            let room = Room { messages, stream: self.out.outbox.room() };
             let Piece { bytes, remaining } = &self.piece;
-            let client = ClientBytes { bytes, remaining: *remaining };
-            let offered = (client.bytes.len(), self.inbound.bytes().len());
-            let mut arrived = Arrived { client, server: self.inbound.bytes() };
-            let action = self.relay.poll(&mut arrived, self.out.room());
-            let left = (arrived.client.bytes.len(), arrived.server.len());
-            let done = self.out.carry_out(action, &mut self.server, cx)?;
+            let mut arrived = Arrived { piece: bytes, remaining: *remaining, stream: self.inbound.bytes() };
+            let offered = (arrived.piece.len(), arrived.stream.len());
+            let action = self.rewriting.poll(&mut arrived, room);
+            let left = (arrived.piece.len(), arrived.stream.len());
+            let done = self.out.carry_out(action, &mut self.stream, &mut self.peer, cx)?;
             self.piece.bytes.advance(offered.0.saturating_sub(left.0));
             self.inbound.leave(left.1);
             has_moved |= left != offered;
@@ -284,40 +282,49 @@ impl<C: Client, S: Server<C::Memory>, T: Clock> Pump<C, S, T> {
         }
     }
 
-    /// Receives from the server, once all that came was taken.
+    fn send(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
+        let (Outgoing { outbox, buffers, .. }, rewriting) = (&mut self.out, &mut self.rewriting);
+        let sent = |buffer, len| rewriting.handle(Event::Sent { buffer, len });
+        outbox.send(&mut self.stream, sent, buffers, cx)
+    }
+
+    /// Receives from the stream, once all that came was taken.
     fn receive(&mut self, cx: &mut Context<'_>) -> Result<bool, Ending> {
         if !self.inbound.is_empty() {
             return Ok(false);
         }
-        let is_rdma = self.statistics().sessions.rdma > 0;
-        let place = self.relay.placement();
+        let is_rdma = self.rewriting.has_rdma();
+        let place = self.rewriting.placement();
         let got = match place {
             Some(Placement { buffer, offset, len, is_last }) => {
                 let part = Part { memory: self.out.buffers.get(buffer)?, offset, len };
-                // With the last data comes the header of the next answer.
+                // With the last data comes the header of the next message.
                 let behind = if is_last { self.inbound.room(is_rdma) } else { &mut [] };
-                self.server.poll_read_into(cx, part, behind)
+                self.stream.poll_read_into(cx, part, behind)
             }
-            None => self.server.poll_read(cx, self.inbound.room(is_rdma)),
+            None => self.stream.poll_read(cx, self.inbound.room(is_rdma)),
         };
         let Poll::Ready(got) = got else { return Ok(false) };
-        let got = got.map_err(|error| Ending::Server(error.to_string()))?;
+        let got = got.map_err(|error| Ending::of(R::STREAM, error.to_string()))?;
         if got == 0 {
-            self.relay.handle(Event::Ended(Side::Server))?;
-            return Err(Ending::Relay(Reason::ServerEnded));
+            self.rewriting.handle(Event::StreamEnded)?;
+            return Err(Ending::Relay(match R::STREAM {
+                Side::Client => Reason::ClientEnded,
+                Side::Server => Reason::ServerEnded,
+            }));
         }
         let mut placed = 0;
         if let Some(Placement { buffer, len, .. }) = place {
             placed = u32::try_from(got).unwrap_or(len).min(len);
-            self.relay.handle(Event::Placed { buffer, len: placed })?;
+            self.rewriting.handle(Event::Placed { buffer, len: placed })?;
         }
         self.inbound.received(got.saturating_sub(placed as usize));
         Ok(true)
     }
 }
 
-impl<C: Client, S, T: Clock> fmt::Debug for Pump<C, S, T> {
+impl<R: fmt::Debug, T: Transport<BufferId>, S, C: Clock> fmt::Debug for Pump<R, T, S, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pump").field("relay", &self.relay).finish_non_exhaustive()
+        f.debug_struct("Pump").field("rewriting", &self.rewriting).finish_non_exhaustive()
     }
 }

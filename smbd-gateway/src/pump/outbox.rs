@@ -1,14 +1,14 @@
-//! What waits to be sent to the server.
+//! What waits to be sent to the stream.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
-use smbd_smb2::relay::{BufferId, Misuse};
+use smbd_link::transport::Memory;
+use smbd_smb2::relay::{BufferId, Misuse, Side};
 
 use super::buffers::Buffers;
-use super::client::Memory;
 use super::ending::Ending;
-use super::server::{Part, Server};
+use super::stream::{Part, Stream};
 
 /// Bytes of copies from which on nothing is taken. Those in buffers wait there.
 const WAITING_MAX: usize = 256 << 10;
@@ -22,8 +22,10 @@ const PIECE_MAX: usize = 64 << 10;
 /// sent, and memory that grows is twice as large at most; that of one piece is kept.
 pub(super) const BYTES_MAX: usize = 2 * (3 * WAITING_MAX + PIECE_MAX) + 2 * PIECE_MAX;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Outbox {
+    /// Whose stream it is.
+    side: Side,
     pieces: VecDeque<Piece>,
     /// Bytes of copies.
     waiting: usize,
@@ -38,6 +40,10 @@ enum Piece {
 }
 
 impl Outbox {
+    pub(super) const fn new(side: Side) -> Self {
+        Self { side, pieces: VecDeque::new(), waiting: 0, spare: Vec::new() }
+    }
+
     /// Bytes for which there is room.
     pub(super) const fn room(&self) -> usize {
         // All at once: a buffer that is cut is sent in two calls.
@@ -52,13 +58,13 @@ impl Outbox {
     pub(super) fn bytes<M>(
         &mut self,
         bytes: &[u8],
-        server: &mut impl Server<M>,
+        stream: &mut impl Stream<M>,
         cx: &mut Context<'_>,
     ) -> Result<(), Ending> {
         let mut left = bytes;
         if self.pieces.is_empty() && bytes.len() >= DIRECT_MIN {
-            while let Poll::Ready(sent) = server.poll_write(cx, left) {
-                left = left.get(written(sent)?..).unwrap_or_default();
+            while let Poll::Ready(sent) = stream.poll_write(cx, left) {
+                left = left.get(self.written(sent)?..).unwrap_or_default();
                 if left.is_empty() {
                     return Ok(());
                 }
@@ -87,14 +93,14 @@ impl Outbox {
     /// Sends what can be sent now, and tells `tell` what was sent of buffers. Whether anything was.
     pub(super) fn send<M: Memory>(
         &mut self,
-        server: &mut impl Server<M>,
+        stream: &mut impl Stream<M>,
         mut tell: impl FnMut(BufferId, u32) -> Result<(), Misuse>,
         buffers: &mut Buffers<M>,
         cx: &mut Context<'_>,
     ) -> Result<bool, Ending> {
         let mut has_sent = false;
-        while let Poll::Ready(sent) = self.send_front(server, buffers, cx)? {
-            self.on_sent(written(sent)?, &mut tell)?;
+        while let Poll::Ready(sent) = self.send_front(stream, buffers, cx)? {
+            self.on_sent(self.written(sent)?, &mut tell)?;
             has_sent = true;
         }
         Ok(has_sent)
@@ -103,7 +109,7 @@ impl Outbox {
     /// Sends the first piece. A buffer goes together with the header before it.
     fn send_front<M: Memory>(
         &self,
-        server: &mut impl Server<M>,
+        stream: &mut impl Stream<M>,
         buffers: &mut Buffers<M>,
         cx: &mut Context<'_>,
     ) -> Result<Poll<std::io::Result<usize>>, Ending> {
@@ -113,10 +119,10 @@ impl Outbox {
             (first @ Some(Piece::Buffer { .. }), _) => (&[][..], first),
         };
         let Some(&Piece::Buffer { buffer, offset, len }) = buffer else {
-            return Ok(server.poll_write(cx, front));
+            return Ok(stream.poll_write(cx, front));
         };
         let part = Part { memory: buffers.get(buffer)?, offset, len };
-        Ok(server.poll_write_from(cx, front, part))
+        Ok(stream.poll_write_from(cx, front, part))
     }
 
     /// So many bytes were sent.
@@ -152,13 +158,13 @@ impl Outbox {
         }
         Ok(())
     }
-}
 
-/// A stream that takes nothing has ended.
-fn written(sent: std::io::Result<usize>) -> Result<usize, Ending> {
-    match sent {
-        Ok(0) => Err(Ending::Server("it takes no bytes any more".into())),
-        Ok(sent) => Ok(sent),
-        Err(error) => Err(Ending::Server(error.to_string())),
+    /// A stream that takes nothing has ended.
+    fn written(&self, sent: std::io::Result<usize>) -> Result<usize, Ending> {
+        match sent {
+            Ok(0) => Err(Ending::of(self.side, "it takes no bytes any more".into())),
+            Ok(sent) => Ok(sent),
+            Err(error) => Err(Ending::of(self.side, error.to_string())),
+        }
     }
 }

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::Tcp;
-use crate::pump::{Part, Server};
+use crate::pump::{Part, Stream};
 
 async fn pair() -> (Tcp, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

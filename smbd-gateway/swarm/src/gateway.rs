@@ -8,84 +8,85 @@ use std::task::Poll;
 use std::time::Duration;
 
 use smbd_core::Negotiated;
-use smbd_gateway::{Client, Copied, Ending, Pump, Rdma, Server};
-use smbd_link::Messages;
+use smbd_gateway::{Copied, Ending, Pump, Rewriting, Stream};
 use smbd_link::link::Link;
+use smbd_link::transport::{Limits, Transport};
 use smbd_sim::Side;
-use smbd_sim::loops::{LoopEnd, Stage};
-use smbd_smb2::relay::{self, Statistics};
+use smbd_sim::loops::Stage;
+use smbd_smb2::relay::{self, BufferId, Relay, Statistics};
 
 use crate::memory::{Memory, VirtualTime};
 use crate::notes::Notes;
 use crate::plan::{End, Plan};
-use crate::server_end::{Direct, Either, Stream};
+use crate::server_end::{Direct, Either, Stream as ByteStream};
 
 /// As the program has them.
 pub const FLUSH_WITHIN: Duration = Duration::from_secs(1);
-pub const CLOSE_WITHIN: Duration = Duration::from_secs(3);
+const CLOSE_WITHIN: Duration = Duration::from_secs(3);
 
 /// Accepts the client, and serves it until its end.
-pub async fn serve(stage: Stage, plan: Rc<Plan>, stream: Stream, notes: Notes) {
+pub async fn serve(stage: Stage, plan: Rc<Plan>, stream: ByteStream, notes: Notes) {
     let machine = stage.machine_in_pieces(Side::Acceptor);
     let establishing = Link::new(machine, stage.end(Side::Acceptor), plan.waiting).established(drop);
-    if let Some((link, negotiated)) = established(establishing, &notes).await {
-        let rdma = through(Rdma::new(link), negotiated, stage, &plan, stream, &notes).await;
-        if let Some(rdma) = rdma {
-            note_over(rdma.close(CLOSE_WITHIN).await, &notes);
-        }
+    if let Some((link, _)) = established(establishing, &notes).await
+        && let Some(why) = through(link, stage, &plan, stream, &notes).await
+    {
+        note_over(why, &notes);
     }
 }
 
-async fn through<C: Messages>(
-    rdma: Rdma<LoopEnd<Memory>, C>,
-    negotiated: Negotiated,
+/// Moves messages and data between a client and the server at the other end of `stream`, until one of them has ended. Returns how the
+/// client's connection has ended.
+pub async fn through<T: Transport<BufferId, Memory = Memory>>(
+    transport: T,
     stage: Stage,
     plan: &Plan,
-    stream: Stream,
+    stream: ByteStream,
     notes: &Notes,
-) -> Option<Rdma<LoopEnd<Memory>, C>> {
-    let (read_write, fragmented) = (negotiated.max_read_write_size, negotiated.max_fragmented_send_size);
-    let config = config(plan, read_write, fragmented, notes)?;
-    let clock = VirtualTime(stage);
-    let mut pump = Pump::with_clock(&config, rdma, server(plan, stream), plan.session_within, clock);
-    to_end(&mut pump, plan, notes).await;
-    // The server's connection ends here.
-    Some(pump.into_client())
+) -> Option<String> {
+    let Limits { max_send, rdma, .. } = transport.limits();
+    let params = relay::Params {
+        max_read_write_size: rdma?.max_read_write.min(plan.relay.max_read_write_size),
+        max_fragmented_size: max_send.min(plan.relay.max_fragmented_size),
+        ..plan.relay
+    };
+    let relay = match relay::Config::new(&params) {
+        Ok(config) => Relay::new(&config),
+        Err(error) => {
+            notes.judge(Err(format!("plan: {error}")));
+            return None;
+        }
+    };
+    let server = either(plan.is_copied, stream);
+    let pump = Pump::with_clock(relay, transport, server, plan.session_within, VirtualTime(stage));
+    let stop = (plan.end == End::Stop).then(|| Duration::from_micros(200 * plan.end_at as u64));
+    Some(to_end(pump, (Side::Acceptor, stop, plan.drain), notes).await)
 }
 
-/// Runs a pump until a side has ended, or the gateway is told to stop.
-pub async fn to_end<C: Client>(pump: &mut Pump<C, Either, VirtualTime>, plan: &Plan, notes: &Notes)
+/// Runs a pump until a side has ended, or the gateway is told to stop, after `stop` or by what happens to the device of its side. Returns
+/// how its connection has ended.
+pub async fn to_end<R, T>(
+    mut pump: Pump<R, T, Either, VirtualTime>,
+    (side, stop, drain): (Side, Option<Duration>, Duration),
+    notes: &Notes,
+) -> String
 where
-    Either: Server<C::Memory>,
+    R: Rewriting,
+    T: Transport<BufferId>,
+    Either: Stream<T::Memory>,
 {
-    let stop = (plan.end == End::Stop).then(|| Duration::from_micros(200 * plan.end_at as u64));
-    let ending = match until_told(pump.run(), Side::Acceptor, stop, notes).await {
+    let ending = match until_told(pump.run(), side, stop, notes).await {
         Some(ending) => ending,
-        None => pump.drain(plan.drain).await,
+        None => pump.drain(drain).await,
     };
     note_end(notes, ending, pump.statistics());
     pump.flush(FLUSH_WITHIN).await;
+    pump.close(CLOSE_WITHIN).await
 }
 
-/// How the relay is configured for a connection with these sizes.
-pub fn config(plan: &Plan, read_write: u32, fragmented: u32, notes: &Notes) -> Option<relay::Config> {
-    let params = relay::Params {
-        max_read_write_size: read_write.min(plan.relay.max_read_write_size),
-        max_fragmented_size: fragmented.min(plan.relay.max_fragmented_size),
-        ..plan.relay
-    };
-    match relay::Config::new(&params) {
-        Ok(config) => Some(config),
-        Err(error) => {
-            notes.judge(Err(format!("plan: {error}")));
-            None
-        }
-    }
-}
-
-/// The server at the other end of this stream.
-pub fn server(plan: &Plan, stream: Stream) -> Either {
-    if plan.is_copied { Either::Copied(Copied::new(stream)) } else { Either::Direct(Direct(stream)) }
+/// The other end of this stream.
+pub fn either(is_copied: bool, stream: ByteStream) -> Either {
+    if is_copied { Either::Copied(Copied::new(stream)) } else { Either::Direct(Direct(stream)) }
 }
 
 /// A connection once it is established, with what was negotiated; `None` if it is not.

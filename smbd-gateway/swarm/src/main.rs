@@ -3,7 +3,7 @@
 //!
 //! With a gateway on a broker, the device is that of a broker, whose driver ships as well.
 //!
-//! The other way round it is `ReversePump`, with its server. A seed decides everything. One that fails is printed with the command that repeats it.
+//! The other way round its server is over the device. A seed decides everything. One that fails is printed with the command that repeats it.
 
 mod brokered;
 mod client_task;

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use smbd_core::backend::{OutOfMemory, OutOfRange};
 use smbd_gateway::Clock;
+use smbd_link::transport;
 use smbd_sim::loops::{Stage, Timer};
 
 pub use crate::common::Memory;
 
-impl smbd_gateway::Memory for Memory {
+impl transport::Memory for Memory {
     fn allocate(len: u32) -> Result<Self, OutOfMemory> {
         Self::at_home(len).ok_or(OutOfMemory { len })
     }

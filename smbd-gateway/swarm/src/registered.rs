@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use smbd_core::{Access, BufferDescriptorV1, Instant, RegId};
-use smbd_gateway::Memory as _;
 use smbd_link::Messages;
+use smbd_link::transport::Memory as _;
 use smbd_sim::Side;
 
 use crate::memory::Memory;

@@ -4,7 +4,8 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use smbd_gateway::{Memory as _, Part, Server};
+use smbd_gateway::{self as gateway, Part};
+use smbd_link::transport::Memory as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::common::pipe::End;
@@ -35,7 +36,7 @@ fn put(room: &mut [u8], at: &mut usize, bytes: &[u8]) {
     *at += bytes.len();
 }
 
-impl Server<Memory> for Direct {
+impl gateway::Stream<Memory> for Direct {
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut at = 0;
         self.0.end.poll_read(cx, into.len(), |bytes| put(into, &mut at, bytes))
@@ -105,21 +106,21 @@ impl AsyncWrite for Stream {
 /// What the pump of a run has for a server; which, the plan says.
 pub enum Either {
     Direct(Direct),
-    Copied(smbd_gateway::Copied<Stream>),
+    Copied(gateway::Copied<Stream>),
 }
 
-impl Server<Memory> for Either {
+impl gateway::Stream<Memory> for Either {
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         match self {
             Self::Direct(direct) => direct.poll_read(cx, into),
-            Self::Copied(copied) => Server::<Memory>::poll_read(copied, cx, into),
+            Self::Copied(copied) => gateway::Stream::<Memory>::poll_read(copied, cx, into),
         }
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Self::Direct(direct) => direct.poll_write(cx, bytes),
-            Self::Copied(copied) => Server::<Memory>::poll_write(copied, cx, bytes),
+            Self::Copied(copied) => gateway::Stream::<Memory>::poll_write(copied, cx, bytes),
         }
     }
 

@@ -5,13 +5,19 @@ mod messages;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use bytes::Bytes;
 use smbd_core::backend::{OutOfMemory, OutOfRange};
-use smbd_gateway::{Client, Memory, Order, Part, Server};
-use smbd_link::handles::Piece;
+use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
+use smbd_gateway::{Part, Stream};
+use smbd_link::link::{Ending, Event, Piece};
+use smbd_link::transport::{Limits, Memory, Transport};
 use smbd_smb2::relay::BufferId;
 
 thread_local! {
@@ -77,38 +83,78 @@ pub struct State {
 #[derive(Clone, Default)]
 pub struct End(pub Rc<RefCell<State>>);
 
-impl Client for End {
+impl Transport<BufferId> for End {
     type Memory = Block;
+    type Error = Infallible;
 
-    fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Piece>> {
-        self.0.borrow_mut().from_client.pop_front().map_or(Poll::Pending, |piece| Poll::Ready(Some(piece)))
+    fn limits(&self) -> Limits {
+        Limits { max_send: u32::MAX, max_receive: u32::MAX, rdma: None }
     }
 
-    fn poll_ended(&mut self, _: &mut Context<'_>) -> Poll<String> {
-        Poll::Pending
+    fn poll_event(&mut self, _: &mut Context<'_>) -> Poll<Event<BufferId, Infallible>> {
+        let mut state = self.0.borrow_mut();
+        state.begun = state.moved;
+        let name = state.done.pop_front();
+        name.map_or(Poll::Pending, |name| Poll::Ready(Event::RdmaDone { name, result: Ok(()) }))
+    }
+
+    fn try_recv(&mut self) -> Option<Piece> {
+        self.0.borrow_mut().from_client.pop_front()
     }
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }
 
-    fn order(&mut self, order: Order<Block>) {
-        let mut state = self.0.borrow_mut();
-        match order {
-            Order::Send { .. } => state.messages += 1,
-            Order::Read(operation) | Order::Write(operation) => {
-                state.moved += u64::from(operation.len);
-                state.done.push_back(operation.buffer);
-            }
-        }
+    fn send(&mut self, _: Bytes, _: Option<Token>) {
+        self.0.borrow_mut().messages += 1;
     }
 
-    fn poll_done(&mut self, _: &mut Context<'_>) -> Poll<(BufferId, bool)> {
+    fn rdma(
+        &mut self,
+        name: BufferId,
+        _: RdmaVerb,
+        _: Block,
+        _: Arc<[BufferDescriptorV1]>,
+        _: u64,
+        len: u32,
+    ) {
         let mut state = self.0.borrow_mut();
-        state.begun = state.moved;
-        let buffer = state.done.pop_front();
-        buffer.map_or(Poll::Pending, |buffer| Poll::Ready((buffer, true)))
+        state.moved += u64::from(len);
+        state.done.push_back(name);
     }
+
+    fn register(&mut self, _: BufferId, _: Block, _: Access) {}
+
+    fn deregister(&mut self, _: BufferId) {}
+
+    fn waiting(&self) -> usize {
+        0
+    }
+
+    fn waiting_bytes(&self) -> usize {
+        0
+    }
+
+    fn unsent(&self) -> u64 {
+        0
+    }
+
+    fn keep(&mut self, _: usize, _: usize) {}
+
+    fn has_messages(&self) -> bool {
+        !self.0.borrow().from_client.is_empty()
+    }
+
+    fn ignore_messages(&mut self) {}
+
+    fn closed(&self) -> Option<&Ending<Infallible>> {
+        None
+    }
+
+    fn close(&mut self, _: Duration) {}
+
+    fn drop_orders(&mut self) {}
 }
 
 impl State {
@@ -157,7 +203,7 @@ impl State {
     }
 }
 
-impl Server<Block> for End {
+impl Stream<Block> for End {
     fn poll_read(&mut self, _: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         self.0.borrow_mut().receive(0, into)
     }

@@ -211,19 +211,19 @@ impl Downstream {
         match request {
             Some(request) => self.answer_of_channel(&element, request, server),
             None => {
-                if element.header.command == Command::NEGOTIATE {
-                    self.on_negotiate(&element.header, server, shared);
+                if matches!(element.header.command, Command::NEGOTIATE | Command::SESSION_SETUP) {
+                    self.see(&element.header, server, shared);
                 }
                 Ok(Some(Passing { len: element.len, invalidate: None }))
             }
         }
     }
 
-    /// The answer to NEGOTIATE, as far as it is looked at. Out of line: there is one.
+    /// The answer to NEGOTIATE or SESSION_SETUP, as far as it is looked at. Out of line: there are few.
     #[cold]
     #[inline(never)]
-    fn on_negotiate(&self, header: &Front, server: &[u8], shared: &mut Shared) {
-        shared.on_negotiate(header, self.incoming.front(server, ANSWER_LEN));
+    fn see(&self, header: &Front, server: &[u8], shared: &mut Shared) {
+        shared.seen.look(header, self.incoming.front(server, ANSWER_LEN));
     }
 
     /// The final answer to a request with a channel.

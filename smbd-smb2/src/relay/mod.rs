@@ -91,6 +91,7 @@ mod reason;
 mod request;
 pub mod reverse;
 mod rewrite;
+mod seen;
 mod server;
 mod session;
 mod shared;
@@ -101,6 +102,7 @@ mod step;
 use alloc::boxed::Box;
 use core::mem::replace;
 
+use crate::wire::Dialect;
 pub use action::{
     Action, Arrived, BufferId, ClientBytes, Event, Idle, Misuse, Placement, Room, Side, Source, Transfer, Way,
 };
@@ -303,6 +305,18 @@ impl Relay {
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.shared.statistics
+    }
+
+    /// The dialect that the server has chosen, once it has.
+    #[must_use]
+    pub const fn dialect(&self) -> Option<Dialect> {
+        self.shared.seen.dialect
+    }
+
+    /// Whether a session is established.
+    #[must_use]
+    pub const fn has_session(&self) -> bool {
+        self.shared.seen.has_session
     }
 
     /// The configuration.

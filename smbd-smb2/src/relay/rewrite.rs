@@ -105,7 +105,7 @@ pub(super) fn replace(
         (Ok(order), Verb::Write) => (Data::None, Some(order)),
         (Err(_), _) => (Data::None, None),
     };
-    let invalidate = request.invalidate(shared.may_invalidate);
+    let invalidate = request.invalidate(shared.may_invalidate());
     if invalidate.is_some() || matches!(data, Data::Read { .. }) {
         shared.pending.insert(message_id, Request { invalidate, data })?;
     }
@@ -132,9 +132,10 @@ fn order(
     within: Option<&Within>,
     shared: &mut Shared,
 ) -> Result<Order, Refusal> {
+    let may_invalidate = shared.may_invalidate();
     let (config, pending) = (&shared.config, &mut shared.pending);
     let max = config.params().max_read_write_size;
-    let (len, descriptors) = request.order(max, shared.may_invalidate)?;
+    let (len, descriptors) = request.order(max, may_invalidate)?;
     if !pending.has_room(descriptors.len()) {
         return Err(Refusal::TableFull);
     }

@@ -165,6 +165,29 @@ fn in_3_0_rdma_v1_invalidate_is_no_channel_and_invalidates_nothing() {
 }
 
 #[test]
+fn the_dialect_and_the_session_are_those_of_answers_that_were_successful() {
+    for size in [1, 65, 1000] {
+        let mut rig = Rig::new();
+        let mut answered = |header: &Header, status, body: &[u8]| {
+            let mut answer = build(&header.response(status), &SessionSetupResponse::default());
+            answer.splice(64.., body.iter().copied());
+            framed(&answer).chunks(size).for_each(|piece| rig.stream(piece));
+            (rig.relay().dialect(), rig.relay().has_session())
+        };
+        let (negotiate, setup) =
+            (Header::request::<NegotiateRequest>(0), Header::request::<SessionSetupRequest>(1));
+        let chosen = NegotiateResponse { dialect: Dialect::SMB_3_0_2, ..NegotiateResponse::default() };
+        let chosen = build(&Header::default(), &chosen).split_off(64);
+        let done = build(&Header::default(), &SessionSetupResponse::default()).split_off(64);
+        let dialect = Some(Dialect::SMB_3_0_2);
+        assert_eq!(answered(&negotiate, NtStatus::ACCESS_DENIED, &chosen), (None, false));
+        assert_eq!(answered(&negotiate, NtStatus::SUCCESS, &chosen), (dialect, false));
+        assert_eq!(answered(&setup, NtStatus::MORE_PROCESSING_REQUIRED, &done), (dialect, false));
+        assert_eq!(answered(&setup, NtStatus::SUCCESS, &done), (dialect, true));
+    }
+}
+
+#[test]
 fn a_write_with_data_beside_its_channel_is_refused() {
     let mut message = write(3, INVALIDATE, &[8]);
     write::request::LENGTH.set(&mut message, 1).unwrap();

@@ -38,6 +38,7 @@ where
     }
 
     pub(super) fn refuse_all(&mut self) {
+        self.waiting = 0;
         while let Some(order) = self.orders.pop_front() {
             if let Order::Rdma(Transfer { name, .. }) = order {
                 self.refuse(name);
@@ -87,6 +88,7 @@ where
             }
             let given = match order {
                 Order::Send { message, invalidate } => {
+                    self.waiting = self.waiting.saturating_sub(message.len());
                     connection.send(&message, invalidate).map_err(CarriedError::from)
                 }
                 Order::Rdma(transfer) => match connection.slots().poll_take(cx, transfer.len.into()) {

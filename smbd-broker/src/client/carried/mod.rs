@@ -28,10 +28,15 @@ use crate::wire::{Direction, Newcomer};
 pub use error::CarriedError;
 use inbox::Inbox;
 
+/// Orders that may wait for the broker before no more should be given.
+const ORDERS_MAX: usize = 8;
+/// Bytes of messages among them before no more should be given.
+const WAITING_MAX: usize = 1 << 20;
+
 /// A connection that a broker has, as a [`Transport`].
 ///
 /// Data of RDMA operations are copied between the owner's memory and slots. An operation waits until there are enough slots.
-/// [`Transport::poll_ready`] is ready when the broker has been given all orders. One message is taken from the broker before the owner asks
+/// [`Transport::poll_ready`] is ready when less than 8 orders and 1 MiB of messages wait for the broker. One message is taken from the broker before the owner asks
 /// for it, so [`Transport::try_recv`] and [`Transport::try_past`] together return one message for each poll of the connection.
 ///
 /// A broker registers no memory of its owners: every registration fails. The broker says late which messages have left, and limits those
@@ -49,6 +54,8 @@ where
     connection: Option<OwnedConnection<S>>,
     leave: fn(OwnedConnection<S>),
     orders: VecDeque<Order<M, N>>,
+    /// Bytes of the messages among them.
+    waiting: usize,
     /// By their tags.
     transfers: BTreeMap<u64, Moved<M, N>>,
     events: VecDeque<Event<N, CarriedError>>,
@@ -116,6 +123,7 @@ where
             connection: Some(connection),
             leave,
             orders: VecDeque::new(),
+            waiting: 0,
             transfers: BTreeMap::new(),
             events: VecDeque::new(),
             inbox: Inbox::default(),
@@ -134,6 +142,11 @@ where
 
     fn is_open(&self) -> bool {
         self.closing == Closing::No && self.ending.is_none() && self.connection.is_some()
+    }
+
+    fn is_full(&self) -> bool {
+        let is_much = self.orders.len() >= ORDERS_MAX || self.waiting >= WAITING_MAX;
+        is_much && self.ending.is_none()
     }
 
     fn give_up(&mut self) {
@@ -186,14 +199,15 @@ where
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.orders.is_empty() {
+        if self.is_full() {
             self.drive(cx);
         }
-        if self.orders.is_empty() || self.ending.is_some() { Poll::Ready(()) } else { Poll::Pending }
+        if self.is_full() { Poll::Pending } else { Poll::Ready(()) }
     }
 
     fn send(&mut self, message: Bytes, invalidate: Option<Token>) {
         if self.is_open() {
+            self.waiting = self.waiting.saturating_add(message.len());
             self.orders.push_back(Order::Send { message, invalidate });
         }
     }
@@ -232,10 +246,7 @@ where
     }
 
     fn waiting_bytes(&self) -> usize {
-        self.orders.iter().fold(0, |sum, order| match order {
-            Order::Send { message, .. } => sum.saturating_add(message.len()),
-            Order::Rdma(_) => sum,
-        })
+        self.waiting
     }
 
     fn unsent(&self) -> u64 {

@@ -160,7 +160,7 @@ fn data_for_the_client_are_in_slots_when_its_transfer_is_ordered() {
     let memory = heap(LEN);
     memory.fill(0, &bytes()).unwrap();
     order(&mut carried, 1, RdmaVerb::Write, &memory);
-    assert!(carried.poll_ready(&mut cx()).is_ready());
+    assert!(carried.poll_event(&mut cx()).is_pending());
     assert_eq!(slots.count(), (2, 0));
     let mut there = Vec::new();
     slots.read(&areas, &mut there).unwrap();
@@ -189,14 +189,35 @@ fn an_order_waits_for_slots_that_another_transfer_has_and_goes_on_with_its_end()
     let (mut carried, slots) = carried(&[], false);
     let memory = heap(LEN);
     order(&mut carried, 1, RdmaVerb::Read, &memory);
-    assert!(carried.poll_ready(&mut cx()).is_ready());
     order(&mut carried, 2, RdmaVerb::Write, &memory);
     carried.send(Bytes::from_static(b"behind them"), None);
-    assert!(carried.poll_ready(&mut cx()).is_pending(), "both slots are the first one's");
+    assert!(carried.poll_event(&mut cx()).is_pending(), "both slots are the first one's");
     assert_eq!((carried.waiting(), carried.waiting_bytes(), slots.count()), (2, 11, (2, 0)));
     slots.give(&[Area { slot: 0, len: 1 }, Area { slot: 1, len: 1 }]);
-    assert!(carried.poll_ready(&mut cx()).is_ready());
+    assert!(carried.poll_event(&mut cx()).is_pending());
     assert_eq!((carried.waiting(), carried.waiting_bytes()), (0, 0));
+}
+
+#[test]
+fn no_more_is_to_be_ordered_when_8_orders_or_1_mib_of_messages_wait() {
+    for (len, count) in [(1, 8), (300 << 10, 4), (1 << 20, 1)] {
+        let (mut carried, slots) = carried(&[], false);
+        // Nothing gets past an order without slots.
+        let areas = slots.take(8192).unwrap();
+        order(&mut carried, 1, RdmaVerb::Read, &heap(1));
+        for _ in 1..count {
+            assert!(carried.poll_ready(&mut cx()).is_ready());
+            carried.send(Bytes::from(vec![0; len]), None);
+        }
+        if count < 8 {
+            assert!(carried.poll_ready(&mut cx()).is_ready());
+            carried.send(Bytes::from(vec![0; len]), None);
+        }
+        assert!(carried.poll_ready(&mut cx()).is_pending(), "{count} of {len}");
+        slots.give(&areas);
+        // Too long for this client, so its connection ends.
+        assert!(carried.poll_ready(&mut cx()).is_ready());
+    }
 }
 
 #[test]

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use smbd_broker::client::{Accepted, Acceptor, Connection};
-use smbd_daemon::listeners::Service;
 use smbd_daemon::trouble::Trouble;
 use tokio::sync::watch;
 
 use crate::PROGRAM;
-use crate::connection::{Client, stopped};
-use crate::shared::Shared;
+use crate::connection::Client;
+use crate::passing::stopped;
+use crate::settings::Shared;
 
 /// Attaches to the broker, and takes all connections that no other server takes, in a task of its own. What clients are offered is the
 /// broker's to say, as whom it admits.
@@ -57,6 +57,6 @@ fn enter(shared: &Arc<Shared>, connection: Connection) {
             let admitted = Client { shared: Arc::clone(shared), _pass: pass, stop, backend };
             tokio::spawn(admitted.serve_brokered(connection, client));
         }
-        Err(why) => shared.refused(client, &why),
+        Err(why) => shared.refused(client, why),
     }
 }

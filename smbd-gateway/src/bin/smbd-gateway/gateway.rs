@@ -6,11 +6,9 @@ use std::time::Duration;
 use smbd_daemon::drain::{END_WITHIN, ended};
 use smbd_daemon::limits::{self, Needs};
 use smbd_daemon::listeners::Listeners;
-use smbd_daemon::metrics;
 use smbd_daemon::notify::{Notify, State};
 use smbd_daemon::reload::follow;
 use smbd_daemon::signals::Signals;
-use smbd_daemon::status;
 use smbd_daemon::trouble::Trouble;
 use tokio::runtime::Builder;
 
@@ -18,8 +16,7 @@ use crate::broker;
 use crate::file::STATUS_SOCKET;
 use crate::options::Run;
 use crate::reload::reload;
-use crate::settings::Settings;
-use crate::shared::Shared;
+use crate::settings::{Settings, Shared};
 
 /// File descriptors of a connection: five of the device, one of the server.
 const DESCRIPTORS: u64 = 6;
@@ -39,15 +36,7 @@ async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
     let shared = Shared::new(settings);
     let settings = shared.settings();
     raise_limits(&shared);
-    let line = shared.log().line("started").with("version", env!("CARGO_PKG_VERSION"));
-    let line = line.number("connections_max", settings.connections.into());
-    line.number("bytes_each", settings.each).write();
-    let counted = Arc::clone(&shared);
-    let text = move || counted.counters.text(counted.admission.connections(), counted.connections.memory());
-    metrics::open(settings.metrics, text).await?;
-    let told = Arc::clone(&shared);
-    let (path, mode) = (settings.status.as_deref(), settings.status_mode);
-    let _status = status::open(path, STATUS_SOCKET, mode, shared.log(), move || told.status())?;
+    let _status = shared.start(STATUS_SOCKET).await?;
     if let Some(broker) = &settings.broker {
         broker::open(&shared, &broker.path).await?;
     }
@@ -67,12 +56,8 @@ async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
 
 /// Lets connections end, as long as that may take.
 async fn drain(mut signals: Signals, mut notify: Notify, shared: &Shared) {
-    let drain = shared.settings().drain;
-    let within = drain.saturating_add(END_WITHIN);
+    let within = shared.stop();
     notify.tell(State::Stopping(within.saturating_add(END_WITHIN)), "waiting for connections");
-    let line = shared.log().line("stopping").number("connections", shared.admission.connections().into());
-    line.number("deadline_s", drain.as_secs()).write();
-    shared.stop.send_replace(true);
     let how = tokio::select! {
         how = ended(&shared.stop, within, signals.stop.came()) => how,
         never = notify.keep_alive() => match never {},
@@ -84,7 +69,7 @@ async fn drain(mut signals: Signals, mut notify: Notify, shared: &Shared) {
 fn raise_limits(shared: &Shared) {
     let settings = shared.settings();
     let needs = Needs {
-        connections: settings.connections,
+        connections: settings.basics.connections,
         descriptors: DESCRIPTORS,
         locked: settings.locked,
         locked_beside: 0,

@@ -13,10 +13,9 @@ use smbd_verbs::tokio::Incoming;
 use tokio::sync::watch;
 
 use crate::backends::Backend;
+use crate::basics::Basics;
 use crate::connection::Client;
-use crate::counters::Counters;
-use crate::settings::Settings;
-use crate::shared::Shared;
+use crate::settings::{Settings, Shared};
 
 impl Service for Shared {
     type Wishes = Settings;
@@ -34,8 +33,7 @@ impl Service for Shared {
     }
 
     fn refused(&self, client: SocketAddr, why: &dyn Display) {
-        Counters::add(&self.counters.refused, 1);
-        self.refusals.tell(Self::log(self), client, why);
+        Self::refused(self, client, why);
     }
 
     fn tell(line: Line, backend: &Arc<Backend>) -> Line {
@@ -60,6 +58,7 @@ impl Wishes for Settings {
     }
 
     fn limits(&self) -> Limits {
-        Limits { connections: self.connections, per_client: self.per_client, pending: self.pending }
+        let &Basics { connections, per_client, .. } = &self.basics;
+        Limits { connections, per_client, pending: self.pending }
     }
 }

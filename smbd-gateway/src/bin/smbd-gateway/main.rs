@@ -1,6 +1,7 @@
 //! `smbd-gateway`: an SMB server that knows TCP only, reached over SMB Direct.
 
 mod backends;
+mod basics;
 mod broker;
 mod connection;
 mod connections;
@@ -10,6 +11,7 @@ mod file;
 mod gateway;
 mod listeners;
 mod options;
+mod passing;
 mod reload;
 mod report;
 mod reverse;

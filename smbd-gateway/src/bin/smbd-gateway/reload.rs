@@ -2,13 +2,12 @@
 
 use smbd_daemon::reload::keep;
 
-use crate::settings::Settings;
-use crate::shared::Shared;
+use crate::settings::{Settings, Shared};
 
 /// Takes new settings, or keeps the old ones if they could not be read, and says so. Whether they were taken.
 pub(crate) fn reload(shared: &Shared, read: Result<Settings, String>) -> bool {
     let take = |settings: Settings| {
-        let (connections, each) = (settings.connections, settings.each);
+        let (connections, each) = (settings.basics.connections, settings.basics.each);
         shared.set_settings(settings);
         vec![("connections_max", connections.into()), ("bytes_each", each)]
     };
@@ -23,9 +22,9 @@ fn restore(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
         new.listeners.clone_from(&old.listeners);
         "broker"
     });
-    let metrics = keep("metrics.address", &old.metrics, &mut new.metrics);
-    let status = keep("status.socket", &old.status, &mut new.status);
-    let mode = keep("status.mode", &old.status_mode, &mut new.status_mode);
+    let metrics = keep("metrics.address", &old.basics.metrics, &mut new.basics.metrics);
+    let status = keep("status.socket", &old.basics.status, &mut new.basics.status);
+    let mode = keep("status.mode", &old.basics.status_mode, &mut new.basics.status_mode);
     [broker, metrics, status, mode].into_iter().flatten().collect()
 }
 
@@ -72,8 +71,8 @@ mod tests {
         let new = follower.borrow_and_update().clone();
         assert_eq!(new.listeners[0].place, Place::Device("siw0".into()));
         assert_eq!(new.listeners[0].target.servers[0].to_string(), "127.0.0.2:445");
-        assert_eq!((new.allow.len(), new.pending, new.drain), (1, 3, Duration::from_secs(99)));
-        assert_eq!((new.format, of_connection.format), (Format::Json, Format::Text));
+        assert_eq!((new.allow.len(), new.pending, new.basics.drain), (1, 3, Duration::from_secs(99)));
+        assert_eq!((new.basics.format, of_connection.basics.format), (Format::Json, Format::Text));
         let networks = new.allow.clone();
         let enter = || shared.admission.enter("fd09::2".parse().unwrap(), &networks);
         let _first = enter().unwrap();
@@ -103,7 +102,10 @@ mod tests {
             mode = '0660'";
         let mut new = settings(text).unwrap();
         assert_eq!(restore(&old, &mut new), ["metrics.address", "status.socket", "status.mode"]);
-        assert_eq!((new.metrics, &new.status, new.status_mode), (None, &old.status, old.status_mode));
+        assert_eq!(
+            (new.basics.metrics, &new.basics.status, new.basics.status_mode),
+            (None, &old.basics.status, old.basics.status_mode)
+        );
         let mut again = settings(text).unwrap();
         assert_eq!(restore(&new, &mut again).len(), 3);
         assert_eq!(restore(&old, &mut settings("server = ['127.0.0.2']").unwrap()), [""; 0]);

@@ -1,21 +1,18 @@
 //! Command line and configuration file, checked.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
 use smbd_daemon::file::{at_least, seconds};
-use smbd_daemon::log::Format;
 use smbd_daemon::network::Network;
 use smbd_daemon::places::networks;
-use smbd_daemon::socket_path::SocketMode;
-use smbd_gateway::{Rdma, waiting_max};
+use smbd_gateway::waiting_max;
 use smbd_smb2::relay;
 use smbd_verbs::footprint;
 
 use crate::backends::{Backend, Broker, Rule};
+use crate::basics::Basics;
 use crate::file::{File, MESSAGE_MAX, Profile, SmbDirect};
 use crate::options::Run;
 use crate::servers::check_transparent;
@@ -34,28 +31,24 @@ pub(crate) struct Settings {
     /// One at least, unless there is a broker.
     pub(crate) listeners: Vec<Rule>,
     pub(crate) allow: Vec<Network>,
-    pub(crate) connections: u32,
-    pub(crate) per_client: u32,
+    pub(crate) basics: Basics,
     pub(crate) pending: u32,
-    /// Bytes of a connection at most.
-    pub(crate) each: u64,
-    /// Of those, bytes that it takes from its beginning on, for its device.
-    pub(crate) device: u64,
-    /// Of those, bytes that devices know: these and buffers for RDMA.
+    /// Bytes of a connection that devices know at most: of its own and buffers for RDMA.
     pub(crate) locked: u64,
     /// The longest message that a client is sent.
     pub(crate) answer_max: u32,
     pub(crate) config: Config,
     pub(crate) relay: relay::Params,
-    pub(crate) session: Duration,
-    pub(crate) connect: Duration,
-    pub(crate) drain: Duration,
     pub(crate) addresses: Duration,
-    pub(crate) format: Format,
-    pub(crate) metrics: Option<SocketAddr>,
-    /// `None`: it tells nobody.
-    pub(crate) status: Option<PathBuf>,
-    pub(crate) status_mode: SocketMode,
+}
+
+/// What all connections share.
+pub(crate) type Shared = crate::shared::Shared<Settings>;
+
+impl AsRef<Basics> for Settings {
+    fn as_ref(&self) -> &Basics {
+        &self.basics
+    }
 }
 
 impl Settings {
@@ -79,7 +72,6 @@ impl Settings {
     pub(crate) fn of(run: &Run, file: &File) -> Result<Self, String> {
         let (broker, listeners) = wishes::places(run, file)?;
         let allow = networks(run.allow.iter().chain(&file.allow))?;
-        let metrics = run.common.metrics(&file.metrics)?;
         let (config, checked) = parameters(file)?;
         let relay = *checked.params();
         let answer_max = file.smb_direct.max_fragmented_send_size;
@@ -89,30 +81,20 @@ impl Settings {
             ));
         }
         let each = each(&config, &checked, answer_max);
-        let (limits, timeouts) = (&file.limits, &file.timeouts);
-        let connections = limits.connections_of(each)?;
-        at_least("limits.pending", limits.pending.into(), 1)?;
+        let basics = Basics::new(&run.common, file, &file.status.socket, &config, each)?;
+        let pending = file.limits.pending;
+        at_least("limits.pending", pending.into(), 1)?;
         Ok(Self {
             broker,
             listeners,
             allow,
-            connections,
-            per_client: limits.per_client,
-            pending: limits.pending,
-            each,
-            device: footprint(&config),
-            locked: footprint(&config).saturating_add(buffers(&checked)),
+            locked: basics.device.saturating_add(buffers(&checked)),
+            basics,
+            pending,
             answer_max,
             config,
             relay,
-            session: seconds("timeouts.session_s", timeouts.session_s)?,
-            connect: seconds("timeouts.connect_s", timeouts.connect_s)?,
-            drain: Duration::from_secs(timeouts.drain_s),
-            addresses: seconds("timeouts.addresses_s", timeouts.addresses_s)?,
-            format: run.common.format(&file.log),
-            metrics,
-            status: run.common.status(&file.status.socket),
-            status_mode: file.status.mode,
+            addresses: seconds("timeouts.addresses_s", file.timeouts.addresses_s)?,
         })
     }
 }
@@ -125,8 +107,7 @@ fn each(config: &Config, relay: &relay::Config, answer_max: u32) -> u64 {
     let budget = config.budget();
     // What is in receive buffers when a connection ends is kept for the relay.
     let received = u64::from(budget.recv_slots).saturating_mul(budget.recv_buffer_len.into());
-    let waiting = waiting_max(answer_max).saturating_add(<Rdma>::waiting_max(answer_max));
-    [received, PIECES, waiting, buffers(relay), relay.heap_max()]
+    [received, PIECES, waiting_max(answer_max), buffers(relay), relay.heap_max()]
         .into_iter()
         .fold(footprint(config), u64::saturating_add)
 }
@@ -214,7 +195,7 @@ mod tests {
         let settings = settings(|_, _| {}).unwrap();
         assert_eq!(servers(&settings), ["127.0.0.1:445"]);
         assert_eq!(settings.listeners[0].place, Place::Any);
-        assert_eq!((settings.connections, settings.session.as_secs()), (256, 30));
+        assert_eq!((settings.basics.connections, settings.basics.session.as_secs()), (256, 30));
         assert_eq!(settings.relay.max_read_write_size, settings.config.max_read_write_size);
     }
 
@@ -272,19 +253,19 @@ mod tests {
     #[test]
     fn there_are_as_many_connections_as_memory_lets_be() {
         let few = settings(|_, file| file.limits.memory_mib = 64).unwrap();
-        assert!(few.connections > 0 && few.connections < 256);
-        assert!(few.each * u64::from(few.connections) <= 64 << 20);
-        assert!(few.each * u64::from(few.connections + 1) > 64 << 20);
+        assert!(few.basics.connections > 0 && few.basics.connections < 256);
+        assert!(few.basics.each * u64::from(few.basics.connections) <= 64 << 20);
+        assert!(few.basics.each * u64::from(few.basics.connections + 1) > 64 << 20);
     }
 
     #[test]
     fn a_connection_takes_more_with_longer_answers_and_larger_buffers_and_not_with_longer_requests() {
-        let each = |change: &dyn Fn(&mut File)| settings(|_, file| change(file)).unwrap().each;
+        let each = |change: &dyn Fn(&mut File)| settings(|_, file| change(file)).unwrap().basics.each;
         let usual = each(&|_| {});
         assert_eq!(each(&|file| file.smb_direct.max_fragmented_recv_size = MESSAGE_LEAST), usual);
         // One that waits for its turn, and one that is being sent.
         let longer = |file: &mut File| file.smb_direct.max_fragmented_send_size += 1000;
-        assert_eq!(each(&longer), usual + 2 * 1000);
+        assert_eq!(each(&longer), usual + 1000);
         // A buffer for each way, and its place in a table.
         let one_more = |file: &mut File| file.relay.budget += file.relay.buffer_len;
         let buffers = 2 * u64::from(File::default().relay.buffer_len);

@@ -1,26 +1,35 @@
-//! A client whose messages, memory and end a test decides.
+//! A transport whose messages, memory and end a test decides.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use smbd_core::backend::{OutOfMemory, OutOfRange};
-use smbd_link::handles::Piece;
+use smbd_core::error::{Aborted, OpError, RegistrationError, WorkError};
+use smbd_core::{Access, RdmaVerb};
+use smbd_link::link::{Ending, Event, Piece};
+use smbd_link::transport::{Limits, Memory, Transport};
 use smbd_smb2::relay::BufferId;
-use smbd_smb2::wire::Token;
+use smbd_smb2::wire::{BufferDescriptorV1, Token};
+use thiserror::Error;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::pump::{Client, Memory, Operation, Order};
+/// Orders that wait before no more should be given.
+pub(super) const ORDERS_MAX: usize = 8;
 
-/// Plain memory.
+/// The poll that sends a message, and both of the turn behind it, in which nothing moves.
+const QUIET: u32 = 3;
+
+/// Plain memory, which is not empty at first.
 #[derive(Clone, Debug)]
 pub(super) struct Heap(Arc<Mutex<Vec<u8>>>);
 
 impl Memory for Heap {
     fn allocate(len: u32) -> Result<Self, OutOfMemory> {
-        Ok(Self(Arc::new(Mutex::new(vec![0; len as usize]))))
+        Ok(Self(Arc::new(Mutex::new(vec![0xEE; len as usize]))))
     }
 
     fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
@@ -34,21 +43,30 @@ impl Memory for Heap {
     }
 }
 
-/// What a client has got, in order.
+/// What the peer has got, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Got {
     Message(Vec<u8>, Option<Token>),
     Data(Vec<u8>),
 }
 
-/// The client's end in a test.
+/// What the peer may access, by token.
+pub(super) type Open = Arc<Mutex<BTreeMap<Token, (Heap, Access)>>>;
+
+/// The peer's end in a test.
 pub(super) struct Hand {
     pub(super) messages: Option<UnboundedSender<Piece>>,
     pub(super) got: UnboundedReceiver<Got>,
     /// Bytes of messages that the pump has taken.
     pub(super) taken: Arc<AtomicUsize>,
-    /// What its tokens name.
+    /// What the peer's tokens name.
     pub(super) memory: Arc<Mutex<BTreeMap<Token, Vec<u8>>>>,
+    /// What tokens of the pump name.
+    pub(super) open: Open,
+    /// Whether orders wait for ever.
+    pub(super) is_stuck: Arc<AtomicBool>,
+    /// What comes when the connection is polled for the second time after a message was sent. It wakes nobody.
+    pub(super) next: Arc<Mutex<Option<Piece>>>,
 }
 
 impl Hand {
@@ -57,86 +75,237 @@ impl Hand {
         let mut rest = Bytes::from(message);
         while !rest.is_empty() {
             let bytes = rest.split_to(size.min(rest.len()));
-            let remaining = u32::try_from(rest.len()).unwrap();
-            self.messages.as_ref().unwrap().send(Piece { bytes, remaining }).unwrap();
+            self.say(&bytes, u32::try_from(rest.len()).unwrap());
         }
+    }
+
+    /// Sends a piece of a message of which so many bytes follow.
+    pub(super) fn say(&self, piece: &[u8], remaining: u32) {
+        let piece = Piece { bytes: Bytes::copy_from_slice(piece), remaining };
+        self.messages.as_ref().unwrap().send(piece).unwrap();
     }
 }
 
-/// The client's end in a pump. RDMA operations are done when they are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("it left")]
+pub(super) struct Left;
+
+enum Order {
+    Send(Bytes, Option<Token>),
+    Rdma { name: BufferId, verb: RdmaVerb, memory: Heap, remote: Arc<[BufferDescriptorV1]>, at: (u64, u32) },
+}
+
+/// The peer's end in a pump. What is ordered is done when the connection is polled.
 pub(super) struct Scripted {
-    messages: UnboundedReceiver<Piece>,
+    pieces: UnboundedReceiver<Piece>,
+    inbox: VecDeque<Piece>,
     taken: Arc<AtomicUsize>,
     got: UnboundedSender<Got>,
     memory: Arc<Mutex<BTreeMap<Token, Vec<u8>>>>,
-    done: VecDeque<(BufferId, bool)>,
-    has_ended: bool,
+    open: Open,
+    tokens: BTreeMap<BufferId, Token>,
+    next: u32,
+    orders: VecDeque<Order>,
+    events: VecDeque<Event<BufferId, Left>>,
+    ending: Option<Ending<Left>>,
+    is_told: bool,
+    /// Whether the device refuses registrations.
+    pub(super) is_full: bool,
+    is_stuck: Arc<AtomicBool>,
+    next_piece: Arc<Mutex<Option<Piece>>>,
+    /// Polls since a message was sent.
+    quiet: u32,
+    /// Whether it ends only when no order waits.
+    pub(super) stays_with_orders: bool,
 }
 
-pub(super) fn client() -> (Hand, Scripted) {
-    let (send, messages) = unbounded_channel();
+pub(super) fn peer() -> (Hand, Scripted) {
+    let (send, pieces) = unbounded_channel();
     let (got, receive) = unbounded_channel();
-    let memory = Arc::new(Mutex::new(BTreeMap::new()));
-    let taken = Arc::default();
-    let hand =
-        Hand { messages: Some(send), got: receive, taken: Arc::clone(&taken), memory: Arc::clone(&memory) };
-    (hand, Scripted { messages, taken, got, memory, done: VecDeque::new(), has_ended: false })
+    let scripted = Scripted {
+        pieces,
+        inbox: VecDeque::new(),
+        taken: Arc::default(),
+        got,
+        memory: Arc::default(),
+        open: Open::default(),
+        tokens: BTreeMap::new(),
+        next: 1,
+        orders: VecDeque::new(),
+        events: VecDeque::new(),
+        ending: None,
+        is_told: false,
+        is_full: false,
+        is_stuck: Arc::default(),
+        next_piece: Arc::default(),
+        quiet: 0,
+        stays_with_orders: false,
+    };
+    let hand = Hand {
+        messages: Some(send),
+        got: receive,
+        taken: Arc::clone(&scripted.taken),
+        memory: Arc::clone(&scripted.memory),
+        open: Arc::clone(&scripted.open),
+        is_stuck: Arc::clone(&scripted.is_stuck),
+        next: Arc::clone(&scripted.next_piece),
+    };
+    (hand, scripted)
 }
 
 impl Scripted {
-    /// The place in the client's memory; `None` if the operation is not inside.
-    fn access(&mut self, operation: &Operation<Heap>, each: impl FnOnce(&mut [u8])) -> bool {
-        let [descriptor] = &operation.remote[..] else { return false };
-        let mut memory = self.memory.lock().unwrap();
-        let Some(region) = memory.get_mut(&descriptor.token) else { return false };
-        let place =
-            region.get_mut(operation.offset as usize..).and_then(|r| r.get_mut(..operation.len as usize));
-        place.map(each).is_some()
+    fn carry_out(&mut self, order: Order) {
+        // A test that looks no more is not told.
+        match order {
+            Order::Send(message, invalidate) => {
+                self.quiet = 0;
+                let _ = self.got.send(Got::Message(message.to_vec(), invalidate));
+            }
+            Order::Rdma { name, verb, memory, remote, at } => {
+                let is_success = self.transfer(verb, &memory, &remote, at);
+                let result = if is_success { Ok(()) } else { Err(OpError::Aborted(Aborted).into()) };
+                self.events.push_back(Event::RdmaDone { name, result });
+            }
+        }
+    }
+
+    /// Whether that is in the peer's memory.
+    fn transfer(
+        &self,
+        verb: RdmaVerb,
+        memory: &Heap,
+        remote: &[BufferDescriptorV1],
+        (offset, len): (u64, u32),
+    ) -> bool {
+        let mut regions = self.memory.lock().unwrap();
+        let region = match remote {
+            [descriptor] => regions.get_mut(&descriptor.token),
+            _ => None,
+        };
+        let place = region.and_then(|region| region.get_mut(offset as usize..)?.get_mut(..len as usize));
+        if verb == RdmaVerb::Read {
+            return place.map(|bytes| memory.fill(0, bytes).unwrap()).is_some();
+        }
+        let mut data = vec![0; len as usize];
+        memory.read(0, &mut data).unwrap();
+        let is_there = place.map(|bytes| bytes.copy_from_slice(&data)).is_some();
+        let _ = self.got.send(Got::Data(data));
+        is_there
     }
 }
 
-impl Client for Scripted {
+impl Transport<BufferId> for Scripted {
     type Memory = Heap;
+    type Error = Left;
 
-    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
-        let piece = self.messages.poll_recv(cx);
-        self.has_ended |= matches!(piece, Poll::Ready(None));
-        if let Poll::Ready(Some(piece)) = &piece {
-            self.taken.fetch_add(piece.bytes.len(), Ordering::Relaxed);
-        }
-        piece
+    fn limits(&self) -> Limits {
+        Limits { max_send: u32::MAX, max_receive: u32::MAX, rdma: None }
     }
 
-    fn poll_ended(&mut self, _: &mut Context<'_>) -> Poll<String> {
-        if self.has_ended { Poll::Ready("it left".into()) } else { Poll::Pending }
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event<BufferId, Left>> {
+        while !self.is_stuck.load(Ordering::Relaxed)
+            && let Some(order) = self.orders.pop_front()
+        {
+            self.carry_out(order);
+        }
+        self.quiet += 1;
+        if self.quiet == QUIET {
+            self.inbox.extend(self.next_piece.lock().unwrap().take());
+        }
+        let stays = self.stays_with_orders && !self.orders.is_empty();
+        if self.inbox.is_empty() && self.ending.is_none() && !stays {
+            match self.pieces.poll_recv(cx) {
+                Poll::Ready(Some(piece)) => self.inbox.push_back(piece),
+                Poll::Ready(None) => self.ending = Some(Err(smbd_link::Failure::Backend(Left))),
+                Poll::Pending => {}
+            }
+        }
+        if let Some(event) = self.events.pop_front() {
+            return Poll::Ready(event);
+        }
+        match &self.ending {
+            Some(ending) if !self.is_told => {
+                self.is_told = true;
+                Poll::Ready(Event::Ended(ending.clone()))
+            }
+            _ => Poll::Pending,
+        }
+    }
+
+    fn try_recv(&mut self) -> Option<Piece> {
+        let piece = self.inbox.pop_front()?;
+        self.taken.fetch_add(piece.bytes.len(), Ordering::Relaxed);
+        Some(piece)
     }
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<()> {
-        Poll::Ready(())
+        if self.orders.len() < ORDERS_MAX { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    fn order(&mut self, order: Order<Heap>) {
-        let got = match order {
-            Order::Send { message, invalidate } => Some(Got::Message(message.to_vec(), invalidate)),
-            Order::Read(operation) => {
-                let to = operation.memory.clone();
-                let is_success = self.access(&operation, |bytes| to.fill(0, bytes).unwrap());
-                self.done.push_back((operation.buffer, is_success));
-                None
-            }
-            Order::Write(operation) => {
-                let mut data = vec![0; operation.len as usize];
-                operation.memory.read(0, &mut data).unwrap();
-                let is_success = self.access(&operation, |bytes| bytes.copy_from_slice(&data));
-                self.done.push_back((operation.buffer, is_success));
-                Some(Got::Data(data))
-            }
-        };
-        // A test that looks no more is not told.
-        got.map(|got| self.got.send(got));
+    fn send(&mut self, message: Bytes, invalidate: Option<Token>) {
+        self.orders.push_back(Order::Send(message, invalidate));
     }
 
-    fn poll_done(&mut self, _: &mut Context<'_>) -> Poll<(BufferId, bool)> {
-        self.done.pop_front().map_or(Poll::Pending, Poll::Ready)
+    fn rdma(
+        &mut self,
+        name: BufferId,
+        verb: RdmaVerb,
+        memory: Heap,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+        len: u32,
+    ) {
+        self.orders.push_back(Order::Rdma { name, verb, memory, remote, at: (offset, len) });
+    }
+
+    fn register(&mut self, name: BufferId, memory: Heap, access: Access) {
+        if self.is_full {
+            let result = Err(RegistrationError::Work(WorkError::PostFailed { errno: 12 }).into());
+            return self.events.push_back(Event::Registered { name, result });
+        }
+        let (token, length) = (Token(self.next), memory.0.lock().unwrap().len() as u32);
+        self.next += 1;
+        self.tokens.insert(name, token);
+        self.open.lock().unwrap().insert(token, (memory, access));
+        let descriptor = BufferDescriptorV1 { offset: 0, token, length };
+        self.events.push_back(Event::Registered { name, result: Ok(vec![descriptor]) });
+    }
+
+    fn deregister(&mut self, name: BufferId) {
+        let token = self.tokens.remove(&name).expect("it was registered");
+        self.open.lock().unwrap().remove(&token);
+        self.events.push_back(Event::Deregistered { name, result: Ok(()) });
+    }
+
+    fn waiting(&self) -> usize {
+        self.orders.len()
+    }
+
+    fn waiting_bytes(&self) -> usize {
+        0
+    }
+
+    fn unsent(&self) -> u64 {
+        0
+    }
+
+    fn keep(&mut self, _: usize, _: usize) {}
+
+    fn has_messages(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
+    fn ignore_messages(&mut self) {
+        self.inbox.clear();
+    }
+
+    fn closed(&self) -> Option<&Ending<Left>> {
+        self.ending.as_ref()
+    }
+
+    fn close(&mut self, _: Duration) {}
+
+    fn drop_orders(&mut self) {
+        self.orders.clear();
     }
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use smbd_gateway::{Brokered, Pump};
+use smbd_broker::client::Carried;
 use smbd_link::handles::Options;
 use smbd_sim::loops::Stage;
 
@@ -11,8 +11,7 @@ use super::broker::Running;
 use super::owner::{Owner, Task};
 use super::plan::Plan as OfBroker;
 use crate::clock::Clock;
-use crate::gateway::{CLOSE_WITHIN, config, server, to_end};
-use crate::memory::{Memory, VirtualTime};
+use crate::gateway::through;
 use crate::notes::Notes;
 use crate::plan::Plan;
 use crate::server_end::Stream;
@@ -32,7 +31,11 @@ pub async fn serve(stage: Stage, plan: Rc<Plan>, of_broker: OfBroker, stream: St
         broker.accept(&stage, waiting, move || of_end.set_over());
     }
     match owner.connection().await {
-        Some(connection) => through(Brokered::new(connection), &stage, &plan, stream, &notes).await,
+        Some(connection) => {
+            // Nothing is under way when it is dropped.
+            let carried = Carried::with_leave(connection, drop);
+            through(carried, stage.clone(), &plan, stream, &notes).await;
+        }
         None => {
             notes.step(|| "gateway: no client comes".into());
             notes.note(|seen| seen.is_refused = true);
@@ -46,22 +49,4 @@ pub async fn serve(stage: Stage, plan: Rc<Plan>, of_broker: OfBroker, stream: St
     notes.judge(broker.judge());
     let open = sockets.open();
     notes.judge(if open == 0 { Ok(()) } else { Err(format!("leaks: {open} sockets are open")) });
-}
-
-async fn through(
-    client: Brokered<crate::socket::End, Memory>,
-    stage: &Stage,
-    plan: &Plan,
-    stream: Stream,
-    notes: &Notes,
-) {
-    let newcomer = client.newcomer();
-    let (read_write, fragmented) = (newcomer.max_read_write_size, newcomer.max_send_size);
-    let Some(config) = config(plan, read_write, fragmented, notes) else { return };
-    let clock = VirtualTime(stage.clone());
-    let mut pump = Pump::with_clock(&config, client, server(plan, stream), plan.session_within, clock);
-    to_end(&mut pump, plan, notes).await;
-    // The server's connection ends here.
-    let client = pump.into_client();
-    client.close(CLOSE_WITHIN.as_millis() as u32).await;
 }

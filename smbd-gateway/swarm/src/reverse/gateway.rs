@@ -4,18 +4,19 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use smbd_core::Negotiated;
-use smbd_gateway::{Copied, RdmaServer, ReversePump};
+use smbd_gateway::Pump;
 use smbd_link::Messages;
 use smbd_link::link::{Link, Owned};
 use smbd_sim::Side;
 use smbd_sim::loops::{LoopEnd, Stage};
-use smbd_smb2::relay::{BufferId, reverse};
+use smbd_smb2::relay::BufferId;
+use smbd_smb2::relay::reverse::{self, Reverse};
 
 use super::plan::{End, Plan};
-use crate::gateway::{CLOSE_WITHIN, FLUSH_WITHIN, established, note_end, note_over, until_told};
+use crate::gateway::{either, established, note_over, to_end};
 use crate::memory::{Memory, VirtualTime};
 use crate::notes::Notes;
-use crate::server_end::{Direct, Either, Stream};
+use crate::server_end::Stream;
 
 type Linked<C> = Owned<LoopEnd<Memory>, BufferId, C>;
 
@@ -40,7 +41,6 @@ async fn through<C: Messages>(
     notes: &Notes,
 ) {
     let Some((link, negotiated)) = reached else { return };
-    let rdma = RdmaServer::new(link);
     let params = reverse::Params {
         max_read_write_size: negotiated.max_read_write_size.min(plan.params.max_read_write_size),
         max_fragmented_send_size: negotiated
@@ -48,21 +48,12 @@ async fn through<C: Messages>(
             .min(plan.params.max_fragmented_send_size),
         ..plan.params
     };
-    let config = match reverse::Config::new(&params) {
-        Ok(config) => config,
+    let reverse = match reverse::Config::new(&params) {
+        Ok(config) => Reverse::new(&config),
         Err(error) => return notes.judge(Err(format!("plan: {error}"))),
     };
-    let is_copied = plan.common.is_copied;
-    let client = if is_copied { Either::Copied(Copied::new(stream)) } else { Either::Direct(Direct(stream)) };
-    let clock = VirtualTime(stage.clone());
-    let mut pump = ReversePump::with_clock(&config, client, rdma, plan.common.session_within, clock);
+    let client = either(plan.common.is_copied, stream);
+    let pump = Pump::with_clock(reverse, link, client, plan.common.session_within, VirtualTime(stage));
     let stop = (plan.end == End::Stop).then(|| Duration::from_micros(200 * plan.common.end_at as u64));
-    let ending = match until_told(pump.run(), Side::Initiator, stop, notes).await {
-        Some(ending) => ending,
-        None => pump.drain(plan.common.drain).await,
-    };
-    note_end(notes, ending, pump.statistics());
-    pump.flush(FLUSH_WITHIN).await;
-    // The client's connection ends here.
-    note_over(pump.into_server().close(CLOSE_WITHIN).await, notes);
+    note_over(to_end(pump, (Side::Initiator, stop, plan.common.drain), notes).await, notes);
 }

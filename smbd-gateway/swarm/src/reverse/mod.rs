@@ -1,4 +1,4 @@
-//! The other way round: a client over the simulated stream, `ReversePump`, and a server on the other simulated device, which moves data
+//! The other way round: a client over the simulated stream, `Pump`, and a server on the other simulated device, which moves data
 //! by RDMA.
 
 mod client_task;

@@ -19,7 +19,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 /// Looks at all of it. A gateway that runs already is what is looked at where there is a difference: its limits, its ports.
 pub(super) fn look(settings: &Settings, samba: Option<(PathBuf, SmbConf)>) -> Facts {
     let subject =
-        Subject { process: crate::PROGRAM, each: settings.locked, connections: settings.connections };
+        Subject { process: crate::PROGRAM, each: settings.locked, connections: settings.basics.connections };
     Facts {
         host: host::look(subject, &settings.listeners),
         broker: settings.broker.as_ref().map(|broker| attach(&broker.path)),

@@ -3,18 +3,16 @@
 mod connection;
 mod options;
 mod settings;
-mod shared;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbd_daemon::drain::{END_WITHIN, ended};
+use smbd_daemon::drain::ended;
 use smbd_daemon::listeners::{addresses, no_address};
 use smbd_daemon::log::{Line, Log};
 use smbd_daemon::signals::Stop;
 use smbd_daemon::trouble::Trouble;
-use smbd_daemon::{metrics, status};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
@@ -24,7 +22,8 @@ use crate::file::REVERSE_STATUS_SOCKET;
 use connection::Client;
 pub(crate) use options::Reverse;
 use settings::Settings;
-use shared::Shared;
+
+type Shared = crate::shared::Shared<Settings>;
 
 /// Why it does not run.
 pub(crate) enum Failure {
@@ -64,37 +63,27 @@ pub(crate) fn run(options: Reverse) -> Result<Done, Failure> {
 
 async fn serve(settings: Settings) -> Result<(), Trouble> {
     let shared = Shared::new(settings);
+    let settings = shared.settings();
     let mut stop = Stop::new()?;
-    let line = shared.log.line("started").with("version", env!("CARGO_PKG_VERSION"));
-    let line = line.number("connections_max", shared.settings.connections.into());
-    line.number("bytes_each", shared.settings.each).write();
-    let counted = Arc::clone(&shared);
-    let text = move || counted.counters.text(counted.admission.connections(), counted.connections.memory());
-    metrics::open(shared.settings.metrics, text).await?;
-    let told = Arc::clone(&shared);
-    let (path, mode) = (shared.settings.status.as_deref(), shared.settings.status_mode);
-    let _status = status::open(path, REVERSE_STATUS_SOCKET, mode, shared.log, move || told.status())?;
+    let _status = shared.start(REVERSE_STATUS_SOCKET).await?;
     // Without RDMA no client would get through.
     if addresses().await?.is_empty() {
         no_address(
-            shared.log,
+            shared.log(),
             "no RDMA device has one from which the server could be reached; waiting for one",
         );
     }
     let mut listeners = JoinSet::new();
-    for address in &shared.settings.listen {
-        let (listener, line) = listen(*address, shared.log).await?;
+    for address in &settings.listen {
+        let (listener, line) = listen(*address, shared.log()).await?;
         line.write();
         listeners.spawn(accept(listener, Arc::clone(&shared)));
     }
     stop.came().await;
     listeners.shutdown().await;
-    let line = shared.log.line("stopping").number("connections", shared.admission.connections().into());
-    line.number("deadline_s", shared.settings.drain.as_secs()).write();
-    shared.stop.send_replace(true);
-    let within = shared.settings.drain.saturating_add(END_WITHIN);
+    let within = shared.stop();
     let how = ended(&shared.stop, within, stop.came()).await;
-    shared.log.line("stopped").with("why", how).write();
+    shared.log().line("stopped").with("why", how).write();
     Ok(())
 }
 
@@ -108,17 +97,18 @@ async fn listen(address: SocketAddr, log: Log) -> Result<(TcpListener, Line), Tr
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let settings = shared.settings();
     loop {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                shared.log.warning("listener failed").with("why", error).write();
+                shared.log().warning("listener failed").with("why", error).write();
                 // The reason, such as too few file descriptors, may last.
                 sleep(Duration::from_secs(1)).await;
                 continue;
             }
         };
-        match shared.admission.enter(address.ip(), &shared.settings.admitted) {
+        match shared.admission.enter(address.ip(), &settings.admitted) {
             Ok(pass) => {
                 let (of_client, stop) = (Arc::clone(&shared), shared.stop.subscribe());
                 let client = Client { shared: of_client, pass, stop, address };

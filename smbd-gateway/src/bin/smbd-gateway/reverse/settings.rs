@@ -1,18 +1,15 @@
 //! Command line and configuration file of `smbd-gateway reverse`, checked.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
-use smbd_daemon::file::seconds;
-use smbd_daemon::log::Format;
 use smbd_daemon::network::Network;
-use smbd_daemon::socket_path::SocketMode;
 use smbd_smb2::relay::reverse;
 use smbd_verbs::footprint;
 
 use super::options::Reverse;
+use crate::basics::Basics;
 use crate::file::{File, MESSAGE_MAX};
 
 /// Ports of SMB Direct: on iWARP, and elsewhere. Clients of Linux try them in this order.
@@ -23,23 +20,16 @@ pub(super) struct Settings {
     pub(super) servers: Vec<SocketAddr>,
     pub(super) listen: Vec<SocketAddr>,
     pub(super) admitted: Vec<Network>,
-    pub(super) connections: u32,
-    pub(super) per_client: u32,
-    /// Bytes of a connection at most.
-    pub(super) each: u64,
-    /// Of those, bytes that it takes from its beginning on, for its device.
-    pub(super) device: u64,
+    pub(super) basics: Basics,
     pub(super) config: Config,
     /// But for what is negotiated with the server.
     pub(super) params: reverse::Params,
-    pub(super) session: Duration,
-    pub(super) connect: Duration,
-    pub(super) drain: Duration,
-    pub(super) format: Format,
-    pub(super) metrics: Option<SocketAddr>,
-    /// `None`: it tells nobody.
-    pub(super) status: Option<PathBuf>,
-    pub(super) status_mode: SocketMode,
+}
+
+impl AsRef<Basics> for Settings {
+    fn as_ref(&self) -> &Basics {
+        &self.basics
+    }
 }
 
 impl Settings {
@@ -55,32 +45,12 @@ impl Settings {
         let allow = allow.map(|text| text.parse()).collect::<Result<Vec<Network>, _>>()?;
         let listen = listen(first(&options.listen, &file.reverse.listen), !allow.is_empty())?;
         let own = [Network::of(Ipv4Addr::LOCALHOST.into(), 8), Network::of(Ipv6Addr::LOCALHOST.into(), 128)];
-        let metrics = options.common.metrics(&file.metrics)?;
         let (config, params) = parameters(file)?;
         let messages = u64::from(config.max_fragmented_recv_size);
         let buffers = u64::from(params.budget).saturating_mul(2);
         let each = footprint(&config).saturating_add(messages).saturating_add(buffers);
-        let limits = &file.limits;
-        let connections = limits.connections_of(each)?;
-        let timeouts = &file.timeouts;
-        Ok(Self {
-            servers,
-            listen,
-            admitted: own.into_iter().chain(allow).collect(),
-            connections,
-            per_client: limits.per_client,
-            each,
-            device: footprint(&config),
-            config,
-            params,
-            session: seconds("timeouts.session_s", timeouts.session_s)?,
-            connect: seconds("timeouts.connect_s", timeouts.connect_s)?,
-            drain: Duration::from_secs(timeouts.drain_s),
-            format: options.common.format(&file.log),
-            metrics,
-            status: options.common.status(&file.reverse.status_socket),
-            status_mode: file.status.mode,
-        })
+        let basics = Basics::new(&options.common, file, &file.reverse.status_socket, &config, each)?;
+        Ok(Self { servers, listen, admitted: own.into_iter().chain(allow).collect(), basics, config, params })
     }
 }
 

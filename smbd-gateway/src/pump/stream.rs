@@ -1,16 +1,15 @@
-//! The server's side of a connection, as a pump needs it.
+//! The side over a stream.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use smbd_link::transport::Memory;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::client::Memory;
-
-/// A stream to a server. All methods return at once; those that return `Pending` wake the task of `cx` later. A read of 0 bytes is
+/// A stream to a server, or to a client. All methods return at once; those that return `Pending` wake the task of `cx` later. A read of 0 bytes is
 /// the end of the stream.
-pub trait Server<M> {
+pub trait Stream<M> {
     /// Receives bytes into `into`. Returns their number.
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>>;
 
@@ -46,7 +45,7 @@ pub struct Part<'m, M> {
     pub len: u32,
 }
 
-/// Any stream as a server. It copies what goes between the stream and a device's memory once more than
+/// Any stream. It copies what goes between the stream and a device's memory once more than
 /// [`Tcp`](crate::Tcp).
 #[derive(Debug)]
 pub struct Copied<S> {
@@ -64,7 +63,7 @@ impl<S> Copied<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin, M: Memory> Server<M> for Copied<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin, M: Memory> Stream<M> for Copied<S> {
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut read = ReadBuf::new(into);
         let result = Pin::new(&mut self.stream).poll_read(cx, &mut read);

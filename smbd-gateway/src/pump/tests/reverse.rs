@@ -1,27 +1,24 @@
-mod scripted;
-
 use std::time::Duration;
 
 use smbd_core::Access;
+use smbd_link::transport::Memory;
 use smbd_smb2::relay::Reason;
-use smbd_smb2::relay::reverse::{Config, Params};
+use smbd_smb2::relay::reverse::{Config, Params, Reverse};
 use smbd_smb2::wire::{
-    Body, Channel, Dialect, EchoRequest, FileId, Flags, Header, NegotiateRequest, NegotiateResponse,
-    NtStatus, ReadRequest, ReadResponse, SessionSetupRequest, SessionSetupResponse, WriteRequest,
-    WriteResponse, write_element,
+    Channel, Dialect, EchoRequest, FileId, Flags, Header, NegotiateRequest, NegotiateResponse, NtStatus,
+    ReadRequest, ReadResponse, SessionSetupRequest, SessionSetupResponse, WriteRequest, WriteResponse,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
 
-use super::ReversePump;
-use crate::pump::client::Memory;
-use crate::pump::{Copied, Ending};
-use scripted::{Hand, Scripted};
+use super::scripted::{self, Got, Hand, Scripted};
+use super::{build, soon};
+use crate::pump::{Copied, Ending, Pump};
 
 const WITHIN: Duration = Duration::from_secs(30);
 const FILE: FileId = FileId { persistent: 1, volatile: 2 };
 
-type TestPump = ReversePump<Copied<DuplexStream>, Scripted>;
+type TestPump = Pump<Reverse, Scripted, Copied<DuplexStream>>;
 
 /// A pump with a client and a server in the hands of a test.
 struct Rig {
@@ -31,16 +28,21 @@ struct Rig {
 }
 
 fn pump(is_full: bool) -> (DuplexStream, Hand, TestPump) {
-    let (server, of_pump) = scripted::server(is_full);
+    let (server, mut of_pump) = scripted::peer();
+    of_pump.is_full = is_full;
     let (client, stream) = tokio::io::duplex(9000);
     let params = Params { max_fragmented_send_size: 2000, buffer_len: 64 << 10, ..Params::default() };
     let config = Config::new(&params).unwrap();
-    (client, server, ReversePump::new(&config, Copied::new(stream), of_pump, WITHIN))
+    (client, server, Pump::new(Reverse::new(&config), of_pump, Copied::new(stream), WITHIN))
 }
 
 fn rig_of(is_full: bool) -> Rig {
     let (client, server, mut pump) = pump(is_full);
-    let pump = tokio::spawn(async move { (pump.run().await, pump) });
+    let pump = tokio::spawn(async move {
+        let ending = pump.run().await;
+        pump.flush(WITHIN).await;
+        (ending, pump)
+    });
     Rig { client, server, pump }
 }
 
@@ -55,7 +57,10 @@ impl Rig {
     }
 
     async fn at_server(&mut self) -> Vec<u8> {
-        soon(self.server.got.recv()).await.unwrap().to_vec()
+        match soon(self.server.got.recv()).await {
+            Some(Got::Message(message, None)) => message,
+            other => panic!("{other:?}"),
+        }
     }
 
     fn answer(&self, message: &[u8]) {
@@ -92,17 +97,6 @@ impl Rig {
     async fn end(self) -> (Ending, TestPump) {
         soon(self.pump).await.unwrap()
     }
-}
-
-/// What has to come, in virtual time: a pump that stands still fails the test.
-async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(300), future).await.expect("it comes")
-}
-
-fn build(header: &Header, body: &impl Body) -> Vec<u8> {
-    let mut message = Vec::new();
-    write_element(&mut message, header, body).unwrap();
-    message
 }
 
 fn pattern(len: usize) -> Vec<u8> {

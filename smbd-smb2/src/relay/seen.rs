@@ -1,0 +1,28 @@
+//! What the server's answers have said.
+
+use super::element::Front;
+use crate::wire::negotiate::response;
+use crate::wire::{Command, Dialect, NtStatus};
+
+/// What the server's answers have said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// The dialect of the last answer to NEGOTIATE (2.2.4).
+    pub(super) dialect: Option<Dialect>,
+    /// A SESSION_SETUP was successful (3.3.5.5.3). Its last answer is never encrypted.
+    pub(super) has_session: bool,
+}
+
+impl Seen {
+    /// An answer, by its first bytes.
+    pub(super) fn look(&mut self, header: &Front, element: &[u8]) {
+        if !header.is_response() || header.status != NtStatus::SUCCESS {
+            return;
+        }
+        if header.command == Command::SESSION_SETUP {
+            self.has_session = true;
+        } else if header.command == Command::NEGOTIATE {
+            self.dialect = response::DIALECT_REVISION.get(element).ok().or(self.dialect);
+        }
+    }
+}
