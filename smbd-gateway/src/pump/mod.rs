@@ -188,15 +188,24 @@ impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>, C: Clock> Pump<
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
+        match self.turns(cx) {
+            Ok(()) => Poll::Pending,
+            Err(ending) => Poll::Ready(ending),
+        }
+    }
+
+    /// Goes on until nothing moves, or it is the turn of other tasks.
+    fn turns(&mut self, cx: &mut Context<'_>) -> Result<(), Ending> {
+        let has_come = self.drive(cx)?;
+        self.moves = self.moves.wrapping_add(has_come.into());
         for _ in 0..TURNS_MAX {
-            match self.turn(cx) {
-                Ok(true) => self.moves = self.moves.wrapping_add(1),
-                Ok(false) => return Poll::Pending,
-                Err(ending) => return Poll::Ready(ending),
+            if !self.turn(cx)? {
+                return Ok(());
             }
+            self.moves = self.moves.wrapping_add(1);
         }
         cx.waker().wake_by_ref();
-        Poll::Pending
+        Ok(())
     }
 
     /// Whether anything moved. If not, whatever can move it wakes the task.
@@ -204,7 +213,6 @@ impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>, C: Clock> Pump<
         self.check_limit(cx)?;
         let mut has_moved = false;
         for _ in 0..PIECES_MAX {
-            has_moved |= self.drive(cx)?;
             let has_piece = self.take_piece()?;
             has_moved |= self.carry_out(cx)? || has_piece;
             if !has_piece {

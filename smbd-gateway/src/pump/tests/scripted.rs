@@ -20,8 +20,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// Orders that wait before no more should be given.
 pub(super) const ORDERS_MAX: usize = 8;
 
-/// The poll that sends a message, and both of the turn behind it, in which nothing moves.
-const QUIET: u32 = 3;
+/// The poll that sends a message, and that of the turn behind it, in which nothing moves.
+const QUIET: u32 = 2;
 
 /// Plain memory, which is not empty at first.
 #[derive(Clone, Debug)]
