@@ -20,13 +20,13 @@ use std::time::Duration;
 
 use bytes::Buf;
 use smbd_link::link::Piece;
+use smbd_link::time::{Clock, TokioTime};
 use smbd_link::transport::Transport;
 use smbd_smb2::relay::{BufferId, Placement, Reason, Side, Statistics};
 use smbd_smb2::wire::Dialect;
 
 use buffers::Buffers;
 use clock::within;
-pub use clock::{Clock, TokioTime};
 pub use ending::Ending;
 use inbound::Inbound;
 use outgoing::{Done, Outgoing};
@@ -77,11 +77,11 @@ impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>> Pump<R, T, S> {
     /// A connection on which nothing has passed. It ends if no session is established within `session_within`. Call it inside a
     /// runtime with time enabled.
     pub fn new(rewriting: R, transport: T, stream: S, session_within: Duration) -> Self {
-        Self::with_clock(rewriting, transport, stream, session_within, TokioTime)
+        Self::with_clock(rewriting, transport, stream, session_within, TokioTime::start())
     }
 }
 
-impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>, C: Clock> Pump<R, T, S, C> {
+impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>, C: Clock + Clone> Pump<R, T, S, C> {
     /// As [`new`](Pump::new), with the time of `clock`.
     pub fn with_clock(rewriting: R, transport: T, stream: S, session_within: Duration, clock: C) -> Self {
         let (count, len) = rewriting.buffers();
@@ -92,7 +92,7 @@ impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>, C: Clock> Pump<
             piece: Piece::default(),
             inbound: Inbound::new(),
             out: Outgoing::new(Buffers::new(count, len), R::STREAM),
-            limit: Some((session_within, Box::pin(clock.sleep(session_within)))),
+            limit: Some((session_within, Box::pin(clock::sleep(&clock, session_within)))),
             clock,
             moves: 0,
         }

@@ -10,11 +10,12 @@ use smbd_core::error::{CommandError, RdmaError, RegisterError, RegistrationError
 use smbd_core::{Access, RdmaVerb};
 use smbd_link::Failure;
 use smbd_link::link::{self, Piece, why};
+use smbd_link::time::Clock;
 use smbd_link::transport::Transport;
 use smbd_smb2::relay::{BufferId, Misuse, Transfer};
 use smbd_smb2::wire::Token;
 
-use super::clock::{self, Clock};
+use super::clock;
 use super::rewriting::Event;
 
 /// Orders that may wait for room in the connection before no message is begun.
