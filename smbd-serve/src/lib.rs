@@ -52,15 +52,13 @@ mod announce;
 mod brief;
 mod client;
 pub mod folder;
-mod host;
 pub mod link;
 #[cfg(feature = "verbs")]
 pub mod rdma;
 mod read_only;
 mod served;
 
-pub use client::{Counts, End, News, Seen, serve};
-pub use host::Host;
+pub use client::{Counts, End, Host, News, Seen, serve};
 pub use read_only::{About, ReadOnly, Source};
 pub use served::Served;
 pub use smbd_link::tcp::Tcp;

@@ -113,7 +113,7 @@ pub use addresses::{DeviceAddress, device_addresses, devices, prefix_len_of};
 pub use clock::Clock;
 #[cfg(feature = "faults")]
 pub use connection::ReadSink;
-pub use connection::{LinkOptions, RemoteInvalidation, VerbsConnection};
+pub use connection::{LinkOptions, VerbsConnection};
 pub use engine::{DeferredDestroy, Engine, EngineError, Epoll, Finished, Key};
 pub use error::Error;
 pub use ffi::{Buffer, CallError, DeviceAttributes, LinkType, QueueCounters};

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Failure;
 use crate::link::{Ending, Event, Piece};
-use crate::transport::{Limits, NoMemory, Transport};
+use crate::transport::{Limits, NoRdma, Transport};
 use incoming::Incoming;
 use outbox::Outbox;
 
@@ -143,7 +143,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Tcp<S> {
 
 /// Nothing goes by RDMA, so a peer describes no buffers and nothing is registered.
 impl<S: AsyncRead + AsyncWrite + Unpin, N> Transport<N> for Tcp<S> {
-    type Memory = NoMemory;
+    type Memory = NoRdma;
     type Error = TcpError;
 
     fn limits(&self) -> Limits {
@@ -186,11 +186,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin, N> Transport<N> for Tcp<S> {
         }
     }
 
-    fn rdma(&mut self, _: N, _: RdmaVerb, memory: NoMemory, _: Arc<[BufferDescriptorV1]>, _: u64, _: u32) {
+    fn rdma(&mut self, _: N, _: RdmaVerb, memory: NoRdma, _: Arc<[BufferDescriptorV1]>, _: u64, _: u32) {
         memory.never()
     }
 
-    fn register(&mut self, _: N, memory: NoMemory, _: Access) {
+    fn register(&mut self, _: N, memory: NoRdma, _: Access) {
         memory.never()
     }
 

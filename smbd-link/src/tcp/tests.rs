@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use super::incoming::STEP;
 use super::*;
 
-type End = dyn Transport<(), Memory = NoMemory, Error = TcpError>;
+type End = dyn Transport<(), Memory = NoRdma, Error = TcpError>;
 
 fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)

@@ -90,16 +90,16 @@ pub trait File {
 
 /// The memory of a transport without RDMA. There is none, and no value of this type.
 #[derive(Clone, Copy, Debug)]
-pub struct NoMemory(Infallible);
+pub struct NoRdma(Infallible);
 
-impl NoMemory {
+impl NoRdma {
     /// Is never called.
     pub(crate) const fn never(self) {
         match self.0 {}
     }
 }
 
-impl Memory for NoMemory {
+impl Memory for NoRdma {
     fn allocate(len: u32) -> Result<Self, OutOfMemory> {
         Err(OutOfMemory { len })
     }

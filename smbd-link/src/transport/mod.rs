@@ -12,7 +12,7 @@ use bytes::Bytes;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 
 use crate::link::{Ending, Event, Piece};
-pub use memory::{File, Heap, Memory, NoMemory};
+pub use memory::{File, Heap, Memory, NoRdma};
 
 /// An established connection that carries messages: over an RDMA device ([`link::Owned`](crate::link::Owned)), over another process that
 /// has the device (`smbd_broker::client::Carried`), or over TCP ([`Tcp`](crate::tcp::Tcp)), which has no RDMA.

@@ -11,8 +11,8 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::clock::now;
+use super::host::{Host, Told};
 use super::named;
-use crate::host::{Host, Told};
 use crate::link::Data;
 use crate::served::Served;
 

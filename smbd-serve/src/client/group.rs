@@ -7,21 +7,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use smbd_link::transport::Heap;
-use smbd_link::transport::Memory as _;
-use smbd_smb2::server::{Action, Client, ConnectionId, LinkId, Operation, OperationId};
-use smbd_smb2::wire::{Guid, NtStatus};
+use smbd_smb2::server::{Action, Client, ConnectionId, LinkId, OperationId};
+use smbd_smb2::wire::Guid;
 use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use super::carry::start;
 use super::clock::{Clock, now};
+use super::host::{Host, REPLACED_MAX, Replaced, Told};
 use super::member::{End, First, Member, Newcomer, add, stopped};
 use super::named::LOOKING_MAX;
 use crate::announce::Known;
-use crate::host::{Host, REPLACED_MAX, Replaced, Told};
 use crate::link::{Data, Event, Order};
 use crate::served::Served;
 
@@ -64,12 +61,12 @@ pub(super) fn admit<F: Served>(
     tokio::spawn(group.serve(guid, stop.clone(), drain));
 }
 
-struct Group<F: Served> {
-    host: Arc<Host<F>>,
-    number: ConnectionId,
-    clock: Clock,
-    client: Client,
-    members: BTreeMap<LinkId, Member>,
+pub(super) struct Group<F: Served> {
+    pub(super) host: Arc<Host<F>>,
+    pub(super) number: ConnectionId,
+    pub(super) clock: Clock,
+    pub(super) client: Client,
+    pub(super) members: BTreeMap<LinkId, Member>,
     /// Other connections of the client.
     joining: mpsc::Receiver<Newcomer>,
     /// Those that came when the last of the others had ended.
@@ -77,13 +74,13 @@ struct Group<F: Served> {
     told: UnboundedReceiver<Told>,
     replaced: mpsc::Receiver<Replaced>,
     /// Memory with what was fetched for an operation, or read by it.
-    data: BTreeMap<OperationId, Data>,
+    pub(super) data: BTreeMap<OperationId, Data>,
     /// Operations that a thread carries out.
-    running: BTreeSet<OperationId>,
+    pub(super) running: BTreeSet<OperationId>,
     /// Those of them for which the client does not want to wait.
-    cancelled: BTreeSet<OperationId>,
+    pub(super) cancelled: BTreeSet<OperationId>,
     /// To look up paths.
-    turns: Arc<Semaphore>,
+    pub(super) turns: Arc<Semaphore>,
     /// The connection that was listened to last.
     last: LinkId,
     /// What a broker knows of it, if it is told.
@@ -258,60 +255,6 @@ impl<F: Served> Group<F> {
         });
     }
 
-    /// Signs, encrypts or looks at data, which are not where a device knows them meanwhile.
-    fn transform(&mut self, id: OperationId, len: u32) {
-        let (data, mut bytes) = (self.data.get(&id), Vec::new());
-        // Without its data a request fails.
-        let is_there = data.is_some_and(|data| data.append_to(0, len, &mut bytes).is_ok());
-        let pieces = if is_there { &mut bytes[..] } else { &mut [] };
-        let _ = self.client.transform(self.clock.now(), id, &mut [pieces]);
-        if let Some(data) = self.data.get(&id) {
-            // They were there.
-            let _ = data.fill(0, &bytes);
-        }
-    }
-
-    fn start(&mut self, on: Option<LinkId>, id: OperationId, operation: Operation) {
-        let data = match operation {
-            Operation::ReadChannel { len, .. } => match self.memory(on, len) {
-                Ok(memory) => Some(memory),
-                Err(why) => return self.fail(on, id, why),
-            },
-            _ => self.data.remove(&id),
-        };
-        self.running.insert(id);
-        start(Arc::clone(&self.host), &self.turns, (self.number, id), operation, data);
-    }
-
-    /// Memory of a connection for data of an operation.
-    fn memory(&mut self, on: Option<LinkId>, len: u32) -> Result<Data, String> {
-        match on.and_then(|on| self.members.get_mut(&on)) {
-            Some(member) => member.link.memory(len),
-            // Of a connection that is there no more: nobody gets the data.
-            None => Ok(Arc::new(Heap::allocate(len).map_err(|error| error.to_string())?)),
-        }
-    }
-
-    /// There is no memory for an operation, which fails, and its connection with it.
-    fn fail(&mut self, on: Option<LinkId>, id: OperationId, why: String) {
-        self.running.insert(id);
-        self.host.tell(self.number, Told::Done(id, Err(NtStatus::INSUFFICIENT_RESOURCES), None));
-        if let Some(on) = on {
-            self.lose(on, why);
-        }
-    }
-
-    /// The client does not want to wait for a lock. One that is still being tried is looked at when it waits.
-    fn cancel(&mut self, id: OperationId) {
-        if self.running.contains(&id) {
-            self.cancelled.insert(id);
-        }
-        let ended = self.host.files().cancel(self.number, id);
-        if let Some(completion) = ended {
-            self.host.tell(self.number, Told::Done(id, completion, None));
-        }
-    }
-
     /// Waits until something has happened.
     async fn wait(&mut self, wants_messages: bool) -> Happened {
         let left = self.client.deadline().map(|until| self.clock.until(until));
@@ -382,7 +325,7 @@ impl<F: Served> Group<F> {
         }
     }
 
-    fn lose(&mut self, on: LinkId, why: String) {
+    pub(super) fn lose(&mut self, on: LinkId, why: String) {
         if let Some(member) = self.members.get_mut(&on) {
             member.why = Some(why);
         }

@@ -77,11 +77,11 @@ impl First {
 }
 
 /// A connection whose first message has come.
-pub(crate) struct Newcomer {
+pub(super) struct Newcomer {
     pub(super) link: Box<dyn Link + Send>,
     pub(super) first: First,
     pub(super) news: Tell,
-    pub(crate) ended: oneshot::Sender<End>,
+    pub(super) ended: oneshot::Sender<End>,
 }
 
 /// A connection that is served.

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::clock::now;
-use crate::host::{Host, Told};
+use super::host::{Host, Told};
 use crate::served::Served;
 
 /// How many names of one client are looked up at the same time. Looking for a name may take long, and threads are few.

@@ -11,8 +11,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use super::group;
+use super::host::Host;
 use super::member::{End, First, Newcomer, News, close, stopped};
-use crate::host::Host;
 use crate::link::{Channel, Event, Link};
 use crate::served::Served;
 

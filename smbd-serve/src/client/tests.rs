@@ -19,11 +19,11 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::carry::carry_out;
+use super::host::{Host, JOINING_MAX, REPLACED_MAX, Replaced, Told};
 use super::member::{End, First, Newcomer};
 use super::named::look;
 use super::serve::serve;
 use crate::folder::{self, Act, Folder};
-use crate::host::{Host, JOINING_MAX, REPLACED_MAX, Replaced, Told};
 use crate::link::Channel;
 use bytes::Bytes;
 use smbd_client::{Remote, Settings};

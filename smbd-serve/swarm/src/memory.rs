@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use smbd_core::backend::{OutOfMemory, OutOfRange};
-use smbd_link::transport::{self, NoMemory};
+use smbd_link::transport::{self, NoRdma};
 use smbd_sim::Side;
 use smbd_sim::device::Placed;
 use smbd_sim::memory::Range;
@@ -57,7 +57,7 @@ impl Watched for Memory {
     }
 }
 
-impl Watched for NoMemory {
+impl Watched for NoRdma {
     fn is_open(&self) -> bool {
         false
     }

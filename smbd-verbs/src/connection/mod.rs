@@ -8,7 +8,6 @@ mod ending;
 mod events;
 #[cfg(feature = "faults")]
 mod faults;
-mod invalidation;
 mod link;
 mod not_chained;
 mod nudge;
@@ -42,7 +41,6 @@ use crate::wait;
 use crate::{Buffer, Clock, DeviceAttributes, Error, LinkType, QueueCounters, RejectReason};
 #[cfg(feature = "faults")]
 pub use faults::ReadSink;
-pub use invalidation::RemoteInvalidation;
 use link::Link;
 use nudge::Looks;
 use open::Open;
@@ -78,7 +76,7 @@ pub struct VerbsConnection {
     /// Counts this end against its listener's limits.
     permit: Option<Permit>,
     moderation: Option<(u16, u16)>,
-    invalidation: RemoteInvalidation,
+    remote_invalidation: bool,
     /// How many work requests are to be taken, until there is a queue pair for them.
     #[cfg(feature = "faults")]
     posts_max: Option<usize>,
@@ -143,7 +141,7 @@ impl VerbsConnection {
             spin: BusyPoll::default(),
             permit,
             moderation: None,
-            invalidation: RemoteInvalidation::default(),
+            remote_invalidation: false,
             #[cfg(feature = "faults")]
             posts_max: None,
             budget,
@@ -184,14 +182,8 @@ impl VerbsConnection {
     /// Whether the peer can invalidate registrations, because they are memory windows. If not, the upper layer must not
     /// request it from the peer: a device would end the connection.
     #[must_use]
-    pub fn remote_invalidation(&self) -> bool {
-        self.invalidation.is_possible()
-    }
-
-    /// Says the same later, when this end has gone to a driver.
-    #[must_use]
-    pub fn remote_invalidation_later(&self) -> RemoteInvalidation {
-        self.invalidation.clone()
+    pub const fn remote_invalidation(&self) -> bool {
+        self.remote_invalidation
     }
 
     /// The address of the peer; `None` if it is not known yet.

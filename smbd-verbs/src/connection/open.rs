@@ -56,7 +56,7 @@ impl VerbsConnection {
             armed: false,
         };
         self.open = Some(Box::new(open));
-        self.invalidation.set(windows && quirks.invalidated_flags != 0);
+        self.remote_invalidation = windows && quirks.invalidated_flags != 0;
         self.moderate()?;
         #[cfg(feature = "faults")]
         self.limit_posts();

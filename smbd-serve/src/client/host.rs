@@ -13,21 +13,21 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
+use super::member::{End, Newcomer};
 use crate::announce::{Known, Registry};
 use crate::brief::{Brief, Held};
-use crate::client::{End, Newcomer};
 use crate::folder::Folder;
 use crate::link::Data;
 use crate::served::Served;
 
 /// Connections of a client that may wait to be taken by its task, which takes them at once unless it waits for a broker. Others are
 /// refused.
-pub(crate) const JOINING_MAX: usize = 64;
+pub(super) const JOINING_MAX: usize = 64;
 
 /// What a client's task is told of its operations. Each operation is told at most twice. There are at most as many operations as credits of
 /// the client's connections, and requests that wait (`Params::waiting_max`): twice that is the limit of what waits here.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(super) enum Told {
     /// An operation has ended. With the memory that it has read to for RDMA.
     Done(OperationId, Completion, Option<Data>),
     /// It waits for a lock.
@@ -36,14 +36,14 @@ pub(crate) enum Told {
 
 /// A user has another session, which replaces this one.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Replaced {
-    pub(crate) session_id: u64,
-    pub(crate) user: String,
+pub(super) struct Replaced {
+    pub(super) session_id: u64,
+    pub(super) user: String,
 }
 
 /// Of these, so many may wait for a client's task: other clients make them. A client whose task takes none is ended, because it could keep
 /// a session that is replaced.
-pub(crate) const REPLACED_MAX: usize = 1024;
+pub(super) const REPLACED_MAX: usize = 1024;
 
 /// By which a client's task is told.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl<F: Served> Host<F> {
     }
 
     /// What the broker will know of a client.
-    pub(crate) fn known(&self, guid: Option<Guid>) -> Option<Known> {
+    pub(super) fn known(&self, guid: Option<Guid>) -> Option<Known> {
         self.registry.clone().map(|registry| Known::new(registry, guid))
     }
 
@@ -119,27 +119,27 @@ impl<F: Served> Host<F> {
     }
 
     /// The files.
-    pub(crate) fn files(&self) -> Held<'_, Files<F>> {
+    pub(super) fn files(&self) -> Held<'_, Files<F>> {
         self.files.lock()
     }
 
     /// The file system of a share, to be used without the lock.
-    pub(crate) fn share(&self, share: usize) -> FileResult<F> {
+    pub(super) fn share(&self, share: usize) -> FileResult<F> {
         self.files().shares().get(share).cloned().ok_or(NtStatus::BAD_NETWORK_NAME)
     }
 
     /// An open file and its file system, to be used without the lock.
-    pub(crate) fn file(&self, key: (ConnectionId, Handle)) -> FileResult<(F, F::File)> {
+    pub(super) fn file(&self, key: (ConnectionId, Handle)) -> FileResult<(F, F::File)> {
         self.files().file(key).map(|(share, file)| (share.clone(), file.clone()))
     }
 
     /// Takes an open file away, to be closed without the lock.
-    pub(crate) fn remove(&self, key: (ConnectionId, Handle)) -> FileResult<(F, F::File)> {
+    pub(super) fn remove(&self, key: (ConnectionId, Handle)) -> FileResult<(F, F::File)> {
         self.files().remove(key).map(|(share, file)| (share.clone(), file))
     }
 
     /// Those who read large directories for names.
-    pub(crate) const fn reading(&self) -> &Semaphore {
+    pub(super) const fn reading(&self) -> &Semaphore {
         &self.reading
     }
 
@@ -153,7 +153,7 @@ impl<F: Served> Host<F> {
 
     /// Gives a connection to the client with this ClientGuid. If there is none, it comes back, with what brings other connections of its
     /// client.
-    pub(crate) fn give(
+    pub(super) fn give(
         &self,
         guid: Option<Guid>,
         newcomer: Newcomer,
@@ -180,12 +180,12 @@ impl<F: Served> Host<F> {
     }
 
     /// Forgets clients that take no connections any more.
-    pub(crate) fn forget(&self) {
+    pub(super) fn forget(&self) {
         self.groups().retain(|_, group| !group.is_closed());
     }
 
     /// A client has come. Returns its number.
-    pub(crate) fn enter(
+    pub(super) fn enter(
         &self,
         operations: UnboundedSender<Told>,
         replaced: mpsc::Sender<Replaced>,
@@ -196,7 +196,7 @@ impl<F: Served> Host<F> {
     }
 
     /// A client has left. None of its operations is being carried out any more.
-    pub(crate) fn leave(&self, number: ConnectionId, now: u64) {
+    pub(super) fn leave(&self, number: ConnectionId, now: u64) {
         self.clients().remove(&number);
         let files = self.files().remove_all(number);
         for (share, file) in files {
@@ -208,7 +208,7 @@ impl<F: Served> Host<F> {
     }
 
     /// Tells a client something. One that has left is told nothing.
-    pub(crate) fn tell(&self, number: ConnectionId, told: Told) {
+    pub(super) fn tell(&self, number: ConnectionId, told: Told) {
         if let Some(teller) = self.clients().get(&number) {
             // It is about to leave.
             let _ = teller.operations.send(told);
@@ -216,7 +216,7 @@ impl<F: Served> Host<F> {
     }
 
     /// Tells all others that a session is replaced.
-    pub(crate) fn replaced(&self, by: ConnectionId, session_id: u64, user: &str) {
+    pub(super) fn replaced(&self, by: ConnectionId, session_id: u64, user: &str) {
         for (_, teller) in self.clients().iter_mut().filter(|(number, _)| **number != by) {
             let replaced = Replaced { session_id, user: user.to_owned() };
             let is_told = teller.replaced.as_ref().is_some_and(|to| to.try_send(replaced).is_ok());
@@ -228,7 +228,7 @@ impl<F: Served> Host<F> {
     }
 
     /// Tries locks that wait, because something was unlocked.
-    pub(crate) fn retry(&self) {
+    pub(super) fn retry(&self) {
         let ended = self.files().retry();
         for (number, id, completion) in ended {
             self.tell(number, Told::Done(id, completion, None));
