@@ -3,62 +3,66 @@
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
-use std::vec::Vec;
 
 use ::tokio::sync::oneshot;
 use bytes::Bytes;
 
 use super::shared::Shared;
-use crate::{Failure, Registration};
+use crate::{Failure, PollReady, Registration};
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 
-/// The channel for the result of a command.
+/// The channel for the result of a command. If it is dropped, the connection has ended.
 pub(super) type Answer<T, E> = oneshot::Sender<Result<T, Failure<E>>>;
 
-#[derive(Debug)]
-pub(super) enum Command<M, E> {
-    Send { payload: Bytes, invalidate: Option<Token> },
-    Flush(Answer<(), E>),
-    Rdma { transfer: Transfer<M>, answer: Answer<(), E> },
-    Register { buffer: M, access: Access, answer: Answer<Offer<E>, E> },
-    Deregister { name: u64, answer: Answer<(), E> },
-    Probe(Answer<Duration, E>),
+pub(super) enum Command<B: PollReady> {
+    Send {
+        payload: Bytes,
+        invalidate: Option<Token>,
+    },
+    Flush(Answer<(), B::Error>),
+    Rdma {
+        verb: RdmaVerb,
+        buffer: B::Buffer,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+        len: u32,
+        answer: Answer<(), B::Error>,
+    },
+    Register {
+        buffer: B::Buffer,
+        access: Access,
+        answer: Answer<Offer, B::Error>,
+    },
+    Deregister {
+        name: u64,
+        answer: Answer<(), B::Error>,
+    },
+    Probe(Answer<Duration, B::Error>),
 }
 
-/// An RDMA operation.
-#[derive(Debug)]
-pub(super) struct Transfer<M> {
-    pub(super) verb: RdmaVerb,
-    pub(super) buffer: M,
-    pub(super) remote: Arc<[BufferDescriptorV1]>,
-    pub(super) offset: u64,
-    pub(super) len: u32,
+/// A registration on its way to its caller. If it is dropped before it is claimed, the driver deregisters it.
+pub(super) struct Offer {
+    registration: Registration,
+    /// `None` when it was claimed.
+    shared: Option<Arc<Shared>>,
 }
 
-/// A registration on its way to its caller. Dropping it unclaimed makes the driver deregister it.
-#[derive(Debug)]
-pub(super) struct Offer<E> {
-    name: u64,
-    descriptors: Vec<BufferDescriptorV1>,
-    /// `None` once it was claimed.
-    shared: Option<Arc<Shared<E>>>,
-}
-
-impl<E> Offer<E> {
-    pub(super) const fn new(name: u64, descriptors: Vec<BufferDescriptorV1>, shared: Arc<Shared<E>>) -> Self {
-        Self { name, descriptors, shared: Some(shared) }
+impl Offer {
+    pub(super) const fn new(registration: Registration, shared: Arc<Shared>) -> Self {
+        Self { registration, shared: Some(shared) }
     }
 
     pub(super) fn claim(mut self) -> Registration {
         self.shared = None;
-        Registration { name: self.name, descriptors: mem::take(&mut self.descriptors) }
+        let Registration { name, descriptors } = &mut self.registration;
+        Registration { name: *name, descriptors: mem::take(descriptors) }
     }
 }
 
-impl<E> Drop for Offer<E> {
+impl Drop for Offer {
     fn drop(&mut self) {
-        if let Some(shared) = self.shared.take() {
-            shared.wish(|wishes| wishes.unclaimed.push(self.name));
+        if let Some(shared) = &self.shared {
+            shared.wish(|state| state.unclaimed.push(self.registration.name));
         }
     }
 }

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use ::tokio::sync::{mpsc, oneshot};
+use ::tokio::sync::oneshot;
 use bytes::Bytes;
 
 use super::PollReady;
-use super::handle::{Ended, FailureOf, Handle};
+use super::common::Common;
 use super::receiver::Receiver;
-use super::sender::{CommandOf, Sender};
-use super::shared::Shared;
-use crate::Registration;
+use super::sender::Sender;
+use crate::{Failure, Registration};
 use smbd_core::error::CloseReason;
 use smbd_core::{Access, BufferDescriptorV1, Negotiated};
 
-/// An established connection: a [`Sender`], which can be cloned, and a [`Receiver`].
+/// An established connection: a [`Sender`], which can be cloned, and a [`Receiver`]. Their methods say more about the calls of the same
+/// name here: the limits, what is cancel safe, the errors.
 ///
 /// Dropping it without [`close`](Self::close) ends the connection at once, unless a clone of its sender is left.
 pub struct Connection<B: PollReady> {
@@ -30,43 +30,27 @@ pub struct Connection<B: PollReady> {
 /// A future that is ready when the connection is established or has failed. The [`Driver`](super::Driver) must be
 /// polled meanwhile. Dropping it ends the connection at once.
 pub struct Connecting<B: PollReady> {
-    established: oneshot::Receiver<Result<Negotiated, FailureOf<B>>>,
-    /// `None` when it is up.
-    parts: Option<(Handle<B>, mpsc::Sender<CommandOf<B>>)>,
-}
-
-impl<B: PollReady> Connecting<B> {
-    pub(super) fn new(
-        shared: Arc<Shared<B::Error>>,
-        ended: Ended<B>,
-        commands: mpsc::Sender<CommandOf<B>>,
-        established: oneshot::Receiver<Result<Negotiated, FailureOf<B>>>,
-    ) -> Self {
-        Self { established, parts: Some((Handle::new(shared, ended), commands)) }
-    }
+    /// `None` when it was ready.
+    pub(super) waiting: Option<(oneshot::Receiver<Negotiated>, Arc<Common<B>>)>,
 }
 
 impl<B: PollReady> Future for Connecting<B> {
-    type Output = Result<Connection<B>, FailureOf<B>>;
+    type Output = Result<Connection<B>, Failure<B::Error>>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        let Poll::Ready(told) = Pin::new(&mut this.established).poll(cx) else { return Poll::Pending };
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // Polled again after it was ready, it never is.
-        let Some((handle, commands)) = this.parts.take() else { return Poll::Pending };
+        let Some((established, _)) = &mut self.waiting else { return Poll::Pending };
+        let Poll::Ready(told) = Pin::new(established).poll(cx) else { return Poll::Pending };
+        let Some((_, common)) = self.waiting.take() else { return Poll::Pending };
         Poll::Ready(match told {
-            Ok(Ok(negotiated)) => {
-                let receiver = Receiver::new(handle.clone());
-                Ok(Connection { sender: Sender::new(handle, commands, negotiated), receiver })
+            Ok(negotiated) => {
+                let receiver = Receiver { common: Arc::clone(&common), begun: Vec::new() };
+                Ok(Connection { sender: Sender { common, negotiated }, receiver })
             }
-            Ok(Err(failure)) => Err(failure),
-            Err(_) => Err(handle.over()),
+            Err(_) => Err(common.over()),
         })
     }
 }
-
-// Nothing in it is pinned.
-impl<B: PollReady> Unpin for Connecting<B> {}
 
 impl<B: PollReady> Connection<B> {
     /// Splits the connection into its halves, for use in different tasks.
@@ -87,78 +71,75 @@ impl<B: PollReady> Connection<B> {
         self.sender.negotiated()
     }
 
-    /// Queues a message. Waits only for room. See [`Sender::send`].
+    /// Queues a message. Waits only for room.
     ///
     /// # Errors
-    /// [`Failure::Send`](crate::Failure::Send) or [`Failure::Closed`](crate::Failure::Closed): see
-    /// [`Sender::send`].
-    pub async fn send(&self, message: Bytes) -> Result<(), FailureOf<B>> {
+    /// The errors of [`Sender::send`].
+    pub async fn send(&self, message: Bytes) -> Result<(), Failure<B::Error>> {
         self.sender.send(message).await
     }
 
-    /// Waits until all queued messages are sent. See [`Sender::flush`].
+    /// Waits until all queued messages are sent.
     ///
     /// # Errors
-    /// [`Failure::Closed`](crate::Failure::Closed): see [`Sender::flush`].
-    pub async fn flush(&self) -> Result<(), FailureOf<B>> {
+    /// The errors of [`Sender::flush`].
+    pub async fn flush(&self) -> Result<(), Failure<B::Error>> {
         self.sender.flush().await
     }
 
-    /// Returns the next message. Waits for it. This method is cancel safe. See [`Receiver::recv`].
+    /// Returns the next message. Waits for it. This method is cancel safe.
     ///
     /// # Errors
-    /// [`Failure::Closed`](crate::Failure::Closed): see [`Receiver::recv`].
-    pub async fn recv(&mut self) -> Result<Bytes, FailureOf<B>> {
+    /// The errors of [`Receiver::recv`].
+    pub async fn recv(&mut self) -> Result<Bytes, Failure<B::Error>> {
         self.receiver.recv().await
     }
 
-    /// Reads `len` bytes of the peer's memory into `buffer` (3.1.4.6). Waits until that is done. See
-    /// [`Sender::rdma_read`].
+    /// Reads `len` bytes of the peer's memory into `buffer` (3.1.4.6). Waits until that is done.
     ///
     /// # Errors
-    /// [`Failure::Rdma`](crate::Failure::Rdma) or [`Failure::Operation`](crate::Failure::Operation):
-    /// see [`Sender::rdma_read`].
+    /// The errors of [`Sender::rdma_read`].
     pub async fn rdma_read(
         &self,
         buffer: &B::Buffer,
         remote: &Arc<[BufferDescriptorV1]>,
         offset: u64,
         len: u32,
-    ) -> Result<(), FailureOf<B>> {
+    ) -> Result<(), Failure<B::Error>> {
         self.sender.rdma_read(buffer, remote, offset, len).await
     }
 
-    /// Writes `len` bytes of `buffer` to the peer's memory (3.1.4.5). Waits until that is done. See
-    /// [`Sender::rdma_write`].
+    /// Writes `len` bytes of `buffer` to the peer's memory (3.1.4.5). Waits until that is done.
     ///
     /// # Errors
-    /// [`Failure::Rdma`](crate::Failure::Rdma) or [`Failure::Operation`](crate::Failure::Operation):
-    /// see [`Sender::rdma_write`].
+    /// The errors of [`Sender::rdma_write`].
     pub async fn rdma_write(
         &self,
         buffer: &B::Buffer,
         remote: &Arc<[BufferDescriptorV1]>,
         offset: u64,
         len: u32,
-    ) -> Result<(), FailureOf<B>> {
+    ) -> Result<(), Failure<B::Error>> {
         self.sender.rdma_write(buffer, remote, offset, len).await
     }
 
-    /// Gives the peer access to all of `buffer` (3.1.4.3). Waits for the device. See [`Sender::register`].
+    /// Gives the peer access to all of `buffer` (3.1.4.3). Waits for the device.
     ///
     /// # Errors
-    /// [`Failure::Register`](crate::Failure::Register) or
-    /// [`Failure::Registration`](crate::Failure::Registration): see [`Sender::register`].
-    pub async fn register(&self, buffer: &B::Buffer, access: Access) -> Result<Registration, FailureOf<B>> {
+    /// The errors of [`Sender::register`].
+    pub async fn register(
+        &self,
+        buffer: &B::Buffer,
+        access: Access,
+    ) -> Result<Registration, Failure<B::Error>> {
         self.sender.register(buffer, access).await
     }
 
-    /// Ends the peer's access to a registered buffer (3.1.4.4). Waits for the device. See [`Sender::deregister`].
+    /// Ends the peer's access to a registered buffer (3.1.4.4). Waits for the device.
     ///
     /// # Errors
-    /// [`Failure::Register`](crate::Failure::Register) or
-    /// [`Failure::Registration`](crate::Failure::Registration): see [`Sender::deregister`].
-    pub async fn deregister(&self, registration: &Registration) -> Result<(), FailureOf<B>> {
+    /// The errors of [`Sender::deregister`].
+    pub async fn deregister(&self, registration: &Registration) -> Result<(), Failure<B::Error>> {
         self.sender.deregister(registration).await
     }
 
@@ -171,7 +152,7 @@ impl<B: PollReady> Connection<B> {
     ///
     /// # Errors
     /// The errors of [`Sender::close`].
-    pub async fn close(self, within: Duration) -> Result<CloseReason, FailureOf<B>> {
+    pub async fn close(self, within: Duration) -> Result<CloseReason, Failure<B::Error>> {
         let Self { sender, receiver } = self;
         drop(receiver);
         sender.close(within).await

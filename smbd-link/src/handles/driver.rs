@@ -7,19 +7,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use ::tokio::sync::{mpsc, watch};
-use smbd_core::{Endpoint, Negotiated};
+use smbd_core::Endpoint;
 
-use super::command::{Answer, Command};
-use super::program::{Program, tell};
-use super::sender::CommandOf;
-use super::shared::Shared;
-use crate::link::{Ending, Link, Options};
+use super::callers::Callers;
+use super::command::Command;
+use super::shared::{End, Shared};
+use crate::link::{Ending, Link};
 use crate::{Failure, Messages, PollReady};
 
 /// Commands that are taken before the connection is driven again.
 const COMMANDS_MAX: u32 = 64;
-/// Events that are handled in one poll. After them the task yields to other tasks.
-const EVENTS_MAX: u32 = 64;
+/// Rounds of one poll. After them the task yields to other tasks.
+const ROUNDS_MAX: u32 = 4;
 
 /// The future that drives a connection. Spawn it, or poll it. A connection that is not driven makes no progress, and
 /// does not answer keepalives.
@@ -29,13 +28,8 @@ const EVENTS_MAX: u32 = 64;
 /// the driver before it is ready ends the connection at once.
 #[must_use = "a connection that nobody drives does nothing"]
 pub struct Driver<B: PollReady, C: Messages = Endpoint> {
-    /// `None` when it is over.
-    link: Option<Link<B, u64, C>>,
-    program: Program<B::Error>,
-    commands: mpsc::Receiver<CommandOf<B>>,
-    /// No other command is taken.
-    is_closing: bool,
-    ended: watch::Sender<Option<Ending<B::Error>>>,
+    /// `None` when the connection is over.
+    pub(super) running: Option<Running<B, C>>,
 }
 
 /// A connection that is over.
@@ -47,129 +41,106 @@ pub struct Finished<B, E> {
     pub result: Ending<E>,
 }
 
-impl<B: PollReady, C: Messages> Driver<B, C> {
-    pub(super) fn new(
-        machine: C,
-        backend: B,
-        options: Options,
-        shared: Arc<Shared<B::Error>>,
-        established: Answer<Negotiated, B::Error>,
-        commands: mpsc::Receiver<CommandOf<B>>,
-        ended: watch::Sender<Option<Ending<B::Error>>>,
-    ) -> Self {
-        let link = Link::new(machine, backend, options);
-        let program = Program::new(shared, established);
-        Self { link: Some(link), program, commands, is_closing: false, ended }
-    }
-
-    /// Carries out the handles' wishes, which are no commands.
-    fn obey(&mut self, cx: &mut Context<'_>) {
-        let wishes = self.program.shared.wishes(cx);
-        let Some(link) = &mut self.link else { return };
-        for name in wishes.unclaimed {
-            // One that went with the connection needs no end of its own.
-            link.deregister(name);
-        }
-        link.keep(wishes.kept.0, wishes.kept.1);
-        if wishes.deaf {
-            link.ignore_messages();
-        }
-        if self.is_closing {
-            return;
-        }
-        if let Some(within) = wishes.close {
-            self.is_closing = true;
-            self.commands.close();
-            // Those that came before are taken, room or not: there are few.
-            while let Poll::Ready(Some(command)) = self.commands.poll_recv(cx) {
-                carry_out(link, &mut self.program, command);
-            }
-            link.close(within);
-        } else if wishes.abandoned {
-            self.is_closing = true;
-            self.commands.close();
-            link.abort();
-        }
-    }
-
-    /// Takes commands while there is room. Those that come later wake the task. Returns whether there may be others.
-    fn take_commands(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(link) = &mut self.link else { return false };
-        let mut now = None;
-        for _ in 0..COMMANDS_MAX {
-            if link.waiting() > 0 {
-                return false;
-            }
-            let Poll::Ready(Some(command)) = self.commands.poll_recv(cx) else { return false };
-            carry_out(link, &mut self.program, command);
-            let now = *now.get_or_insert_with(|| link.backend().now());
-            link.give(now);
-        }
-        true
-    }
-
-    /// Passes on what has come of the connection. Returns whether that was all.
-    fn tell_events(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(link) = &mut self.link else { return true };
-        let mut is_all = false;
-        for _ in 0..EVENTS_MAX {
-            let Poll::Ready(event) = link.poll_event(cx) else {
-                is_all = true;
-                break;
-            };
-            self.program.event(event);
-        }
-        // Tokens are there before the messages that invalidated them, and messages before the end.
-        while let Some(piece) = link.try_recv() {
-            let (messages, bytes) = self.program.shared.push(piece);
-            link.keep(messages, bytes);
-        }
-        self.program.sent(link.messages().1);
-        if let Some(ending) = link.closed() {
-            // Those who wait for an answer are told by its loss.
-            self.program.end(ending);
-            self.commands.close();
-            while self.commands.try_recv().is_ok() {}
-        }
-        is_all
-    }
-
-    fn finish(&mut self, ending: Ending<B::Error>) -> Ending<B::Error> {
-        self.commands.close();
-        // Only for those who were told nothing.
-        self.program.end(&ending);
-        self.ended.send_replace(Some(ending.clone()));
-        ending
-    }
+/// A connection that is driven. Callers whose channel is dropped with it read in `ended` why.
+pub(super) struct Running<B: PollReady, C: Messages> {
+    pub(super) link: Link<B, u64, C>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) commands: mpsc::Receiver<Command<B>>,
+    pub(super) callers: Callers<B::Error>,
+    /// The last name of an operation or a registration.
+    pub(super) named: u64,
+    /// Messages given to the link since the beginning.
+    pub(super) queued: u64,
+    pub(super) ended: watch::Sender<Ending<B::Error>>,
 }
 
-/// Passes a command to the link.
-fn carry_out<B: PollReady, C: Messages>(
-    link: &mut Link<B, u64, C>,
-    program: &mut Program<B::Error>,
-    command: CommandOf<B>,
-) {
-    match command {
-        Command::Send { payload, invalidate } => {
-            program.queued = program.queued.saturating_add(1);
-            link.send(payload, invalidate);
+impl<B: PollReady, C: Messages> Running<B, C> {
+    /// Takes commands while there is room. Returns whether there is no other: one that comes later wakes the task.
+    fn take_commands(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut now = None;
+        for _ in 0..COMMANDS_MAX {
+            if self.link.waiting() > 0 {
+                return false;
+            }
+            let Poll::Ready(Some(command)) = self.commands.poll_recv(cx) else { return true };
+            self.carry_out(command);
+            let now = *now.get_or_insert_with(|| self.link.backend().now());
+            self.link.give(now);
         }
-        Command::Flush(answer) => program.flush(answer),
-        Command::Rdma { transfer, answer } => {
-            let name = program.operations.add(answer);
-            link.rdma(name, transfer.verb, transfer.buffer, transfer.remote, transfer.offset, transfer.len);
+        false
+    }
+
+    fn carry_out(&mut self, command: Command<B>) {
+        let Self { link, callers, .. } = self;
+        if !link.is_open() {
+            return;
         }
-        Command::Register { buffer, access, answer } => {
-            link.register(program.registering.add(answer), buffer, access);
+        match command {
+            Command::Send { payload, invalidate } => {
+                self.queued = self.queued.wrapping_add(1);
+                link.send(payload, invalidate);
+            }
+            Command::Flush(answer) => callers.flush(self.queued, answer),
+            Command::Rdma { verb, buffer, remote, offset, len, answer } => {
+                self.named = self.named.wrapping_add(1);
+                callers.operations.push((self.named, answer));
+                link.rdma(self.named, verb, buffer, remote, offset, len);
+            }
+            Command::Register { buffer, access, answer } => {
+                self.named = self.named.wrapping_add(1);
+                callers.registering.push((self.named, answer));
+                link.register(self.named, buffer, access);
+            }
+            Command::Deregister { name, answer } => {
+                callers.leaving.push((name, answer));
+                link.deregister(name);
+            }
+            Command::Probe(answer) => match link.probe() {
+                Ok(()) => callers.probe = Some(answer),
+                Err(error) => drop(answer.send(Err(error.into()))),
+            },
         }
-        Command::Deregister { name, answer } => {
-            program.leaving.push(name, answer);
-            link.deregister(name);
+    }
+
+    /// Drives the connection, and tells callers what they wait for.
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        // They are few: no command is taken meanwhile.
+        while let Poll::Ready(event) = self.link.poll_event(cx) {
+            self.callers.event(event, &self.shared);
         }
-        Command::Probe(answer) => match link.probe() {
-            Ok(()) => program.probe = Some(answer),
-            Err(error) => tell(answer, Err(error.into())),
-        },
+        self.callers.sent(self.link.messages().1);
+        if let Some(ending) = self.link.closed() {
+            drop(self.ended.send_replace(ending.clone()));
+            self.commands.close();
+            self.callers.end();
+        }
+    }
+
+    /// Gives messages to the handles, and carries out their wishes, which are no commands. Tokens are there before the messages that
+    /// invalidated them, and messages before the end.
+    fn exchange(&mut self, cx: &mut Context<'_>) {
+        let (unclaimed, end) = self.shared.exchange(cx, &mut self.link);
+        for name in unclaimed {
+            self.link.deregister(name);
+        }
+        let Some(end) = end.filter(|_| self.link.is_open()) else { return };
+        self.commands.close();
+        match end {
+            End::Within(time) => {
+                // Commands that came before are taken, room or not: they are few.
+                while let Poll::Ready(Some(command)) = self.commands.poll_recv(cx) {
+                    self.carry_out(command);
+                }
+                self.link.close(time);
+            }
+            End::AtOnce => self.link.abort(),
+        }
+    }
+
+    fn finish(self, ending: Ending<B::Error>) -> Finished<B, B::Error> {
+        drop(self.ended.send_replace(ending.clone()));
+        self.shared.end();
+        Finished { backend: self.link.into_backend(), result: ending }
     }
 }
 
@@ -180,38 +151,37 @@ impl<B: PollReady, C: Messages> Future for Driver<B, C> {
     type Output = Finished<B, B::Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        this.obey(cx);
-        loop {
-            let has_more = this.take_commands(cx);
-            let waited = this.link.as_ref().map_or(0, Link::waiting);
-            let is_all = this.tell_events(cx);
-            if let Some(link) = this.link.take_if(|link| link.is_over()) {
-                let ending = link.closed().cloned().unwrap_or(Err(Failure::NoDriver));
-                return Poll::Ready(Finished { backend: link.into_backend(), result: this.finish(ending) });
+        let place = &mut self.get_mut().running;
+        for _ in 0..ROUNDS_MAX {
+            // Polled again after it was ready, it never is.
+            let Some(running) = place else { return Poll::Pending };
+            let is_all = running.take_commands(cx);
+            running.drive(cx);
+            running.exchange(cx);
+            if let Some(ending) = running.link.over().cloned() {
+                return place.take().map_or(Poll::Pending, |running| Poll::Ready(running.finish(ending)));
             }
-            if !is_all || has_more {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            // With room there may be commands to take, and nothing else wakes the task for them.
-            if waited == 0 || this.link.as_ref().is_some_and(|link| link.waiting() > 0) {
+            // Without room the link wakes the task.
+            if !running.link.is_asked() && (is_all || running.link.waiting() > 0) {
                 return Poll::Pending;
             }
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
 impl<B: PollReady, C: Messages> Drop for Driver<B, C> {
     fn drop(&mut self) {
-        if self.link.is_some() {
-            let _ = self.finish(Err(Failure::NoDriver));
+        if let Some(running) = self.running.take() {
+            drop(running.finish(Err(Failure::NoDriver)));
         }
     }
 }
 
 impl<B: PollReady, C: Messages> fmt::Debug for Driver<B, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driver").field("link", &self.link).finish_non_exhaustive()
+        let link = self.running.as_ref().map(|running| &running.link);
+        f.debug_struct("Driver").field("link", &link).finish_non_exhaustive()
     }
 }

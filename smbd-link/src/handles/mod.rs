@@ -24,12 +24,12 @@
 //! Each method documents the effect of dropping its future. The connection owns the memory of RDMA operations and
 //! registrations for as long as the device may access it, also if the future is dropped.
 
+mod callers;
 mod command;
+mod common;
 mod connection;
 mod driver;
-mod handle;
 mod operation;
-mod program;
 mod receiver;
 mod sender;
 mod shared;
@@ -47,8 +47,15 @@ pub use sender::Sender;
 pub use crate::PollReady;
 pub use crate::link::{Options, Piece};
 
+use std::sync::Arc;
+
 use crate::Messages;
+use crate::link::Link;
+use callers::Callers;
+use common::Common;
+use driver::Running;
 use shared::Shared;
+use smbd_core::error::CloseReason;
 use smbd_core::{Config, Endpoint, Role};
 
 /// Most commands that wait for the driver, of all handles of a connection together.
@@ -73,11 +80,20 @@ pub fn open_with<B: PollReady, C: Messages>(
     backend: B,
     options: Options,
 ) -> (Connecting<B>, Driver<B, C>) {
-    let shared = Shared::new(options);
+    let shared = Arc::new(Shared::new(options));
     let (commands, to_do) = mpsc::channel(COMMANDS);
-    let (established, establishing) = oneshot::channel();
-    let (tell_ended, ended) = watch::channel(None);
-    let connecting = Connecting::new(shared.clone(), ended, commands, establishing);
-    let driver = Driver::new(machine, backend, options, shared, established, to_do, tell_ended);
-    (connecting, driver)
+    let (tell_established, established) = oneshot::channel();
+    // Before the connection has ended, commands are refused because this side closes.
+    let (tell_ended, ended) = watch::channel(Ok(CloseReason::Local));
+    let running = Running {
+        link: Link::new(machine, backend, options),
+        shared: Arc::clone(&shared),
+        commands: to_do,
+        callers: Callers::new(tell_established),
+        named: 0,
+        queued: 0,
+        ended: tell_ended,
+    };
+    let common = Arc::new(Common { shared, commands, ended });
+    (Connecting { waiting: Some((established, common)) }, Driver { running: Some(running) })
 }

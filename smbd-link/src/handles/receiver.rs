@@ -1,26 +1,23 @@
-use core::{fmt, mem};
 use std::future::poll_fn;
-use std::vec::Vec;
+use std::sync::Arc;
+use std::{fmt, mem};
 
 use bytes::Bytes;
 
 use super::PollReady;
-use super::handle::{FailureOf, Handle};
+use super::common::Common;
+use crate::Failure;
 use crate::link::Piece;
 use smbd_core::error::CloseReason;
 
 /// The half of a connection that receives messages. After it is dropped, messages that arrive are discarded.
 pub struct Receiver<B: PollReady> {
-    handle: Handle<B>,
-    /// What `recv` has of a message in pieces.
-    begun: Vec<u8>,
+    pub(super) common: Arc<Common<B>>,
+    /// The begin of a message in pieces, of which `recv` waits for the rest.
+    pub(super) begun: Vec<u8>,
 }
 
 impl<B: PollReady> Receiver<B> {
-    pub(super) const fn new(handle: Handle<B>) -> Self {
-        Self { handle, begun: Vec::new() }
-    }
-
     /// Returns the next message, in the order in which the peer sent them. Waits for it. Of a connection
     /// [in pieces](super::Options::in_pieces) it puts them together; after a [`recv_piece`](Self::recv_piece) that is the
     /// rest of the message.
@@ -30,8 +27,8 @@ impl<B: PollReady> Receiver<B> {
     ///
     /// # Errors
     /// The connection has ended, and all messages that arrived were returned:
-    /// [`Failure::Closed`](crate::Failure::Closed), or the error because of which it cannot be driven.
-    pub async fn recv(&mut self) -> Result<Bytes, FailureOf<B>> {
+    /// [`Failure::Closed`], or the error because of which it cannot be driven.
+    pub async fn recv(&mut self) -> Result<Bytes, Failure<B::Error>> {
         loop {
             let Piece { bytes, remaining } = self.recv_piece().await?;
             if remaining == 0 && self.begun.is_empty() {
@@ -52,12 +49,9 @@ impl<B: PollReady> Receiver<B> {
     ///
     /// # Errors
     /// The errors of [`recv`](Self::recv).
-    pub async fn recv_piece(&mut self) -> Result<Piece, FailureOf<B>> {
-        let shared = self.handle.shared();
-        match poll_fn(|cx| shared.poll_message(cx)).await {
-            Some(piece) => Ok(piece),
-            None => Err(self.handle.over()),
-        }
+    pub async fn recv_piece(&mut self) -> Result<Piece, Failure<B::Error>> {
+        let piece = poll_fn(|cx| self.common.shared.poll_recv(cx)).await;
+        piece.ok_or_else(|| self.common.over())
     }
 
     /// Waits until the connection is drained, and returns the reason of its end. This method is cancel safe. It does
@@ -65,14 +59,14 @@ impl<B: PollReady> Receiver<B> {
     ///
     /// # Errors
     /// The errors of [`Sender::close`](super::Sender::close).
-    pub async fn ended(&self) -> Result<CloseReason, FailureOf<B>> {
-        self.handle.ended().await
+    pub async fn ended(&self) -> Result<CloseReason, Failure<B::Error>> {
+        self.common.ended().await
     }
 }
 
 impl<B: PollReady> Drop for Receiver<B> {
     fn drop(&mut self) {
-        self.handle.shared().wish(|wishes| wishes.deaf = true);
+        self.common.shared.wish(|state| state.inbox.ignore());
     }
 }
 

@@ -2,36 +2,30 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::tokio::sync::{mpsc, oneshot};
+use ::tokio::sync::oneshot;
 use bytes::Bytes;
 
 use super::PollReady;
-use super::command::{Answer, Command, Transfer};
-use super::handle::{FailureOf, Handle};
+use super::command::Command;
+use super::common::Common;
 use super::operation::Operation;
-use crate::Registration;
+use super::shared::End;
+use crate::{Failure, Registration};
 use smbd_core::error::{CloseReason, SendError};
 use smbd_core::{Access, BufferDescriptorV1, Negotiated, RdmaVerb, Token};
 
-pub(super) type CommandOf<B> = Command<<B as smbd_core::backend::Backend>::Buffer, <B as PollReady>::Error>;
-
 /// The half of a connection that sends messages and other commands. Clones use the same connection. It ends at once
 /// when the last clone and its [`Receiver`](super::Receiver) are dropped.
+///
+/// # Errors
+/// When the connection is closing or has ended, a command fails with [`Failure::Closed`], or with the error because of
+/// which the connection cannot be driven: [`Failure::Drive`], [`Failure::Backend`] or [`Failure::NoDriver`].
 pub struct Sender<B: PollReady> {
-    handle: Handle<B>,
-    commands: mpsc::Sender<CommandOf<B>>,
-    negotiated: Negotiated,
+    pub(super) common: Arc<Common<B>>,
+    pub(super) negotiated: Negotiated,
 }
 
 impl<B: PollReady> Sender<B> {
-    pub(super) const fn new(
-        handle: Handle<B>,
-        commands: mpsc::Sender<CommandOf<B>>,
-        negotiated: Negotiated,
-    ) -> Self {
-        Self { handle, commands, negotiated }
-    }
-
     /// The negotiated values.
     #[must_use]
     pub const fn negotiated(&self) -> Negotiated {
@@ -51,10 +45,8 @@ impl<B: PollReady> Sender<B> {
     /// lost.
     ///
     /// # Errors
-    /// [`Failure::Send`](crate::Failure::Send): the message is empty or too long.
-    /// [`Failure::Closed`](crate::Failure::Closed), or the error because of which the connection cannot be
-    /// driven: it is closing or has ended.
-    pub async fn send(&self, message: Bytes) -> Result<(), FailureOf<B>> {
+    /// [`Failure::Send`]: the message is empty or too long. Or the [end](Self#errors) of the connection.
+    pub async fn send(&self, message: Bytes) -> Result<(), Failure<B::Error>> {
         self.queue(message, None).await
     }
 
@@ -66,11 +58,11 @@ impl<B: PollReady> Sender<B> {
     ///
     /// # Errors
     /// The errors of [`send`](Self::send).
-    pub async fn send_invalidating(&self, message: Bytes, token: Token) -> Result<(), FailureOf<B>> {
+    pub async fn send_invalidating(&self, message: Bytes, token: Token) -> Result<(), Failure<B::Error>> {
         self.queue(message, Some(token)).await
     }
 
-    async fn queue(&self, payload: Bytes, invalidate: Option<Token>) -> Result<(), FailureOf<B>> {
+    async fn queue(&self, payload: Bytes, invalidate: Option<Token>) -> Result<(), Failure<B::Error>> {
         let (len, max) = (u32::try_from(payload.len()), self.negotiated.max_fragmented_send_size);
         let len = len.unwrap_or(u32::MAX);
         if len == 0 {
@@ -79,7 +71,7 @@ impl<B: PollReady> Sender<B> {
         if len > max {
             return Err(SendError::TooLong { len, max }.into());
         }
-        self.command(Command::Send { payload, invalidate }).await
+        self.common.command(Command::Send { payload, invalidate }).await
     }
 
     /// Waits until all messages that were queued before are sent. It does not wait for the peer to receive them; only an
@@ -89,10 +81,9 @@ impl<B: PollReady> Sender<B> {
     /// This method is cancel safe. If the future is dropped, the messages stay queued.
     ///
     /// # Errors
-    /// [`Failure::Closed`](crate::Failure::Closed), or the error because of which the connection cannot be
-    /// driven: it is closing or has ended, and messages may be lost.
-    pub async fn flush(&self) -> Result<(), FailureOf<B>> {
-        self.ask(Command::Flush).await
+    /// The [end](Self#errors) of the connection. Messages may be lost then.
+    pub async fn flush(&self) -> Result<(), Failure<B::Error>> {
+        self.common.ask(Command::Flush).await
     }
 
     /// Reads `len` bytes of the peer's buffer that `remote` describes, from byte `offset` of it on, into the beginning
@@ -103,18 +94,17 @@ impl<B: PollReady> Sender<B> {
     /// and its result is lost. The device may write to the buffer until the operation is finished.
     ///
     /// # Errors
-    /// [`Failure::Rdma`](crate::Failure::Rdma): the range is too long or not inside the descriptors, or the
-    /// connection allows no RDMA Read. [`Failure::Operation`](crate::Failure::Operation): the operation
-    /// failed, or the connection ended. [`Failure::Closed`](crate::Failure::Closed), or the error because of
-    /// which the connection cannot be driven: it ended before the operation started.
+    /// [`Failure::Rdma`]: the range is too long or not inside the descriptors, or the connection allows no RDMA Read.
+    /// [`Failure::Operation`]: the operation failed, or the connection ended. Or the [end](Self#errors) of the
+    /// connection, before the operation started.
     pub async fn rdma_read(
         &self,
         buffer: &B::Buffer,
         remote: &Arc<[BufferDescriptorV1]>,
         offset: u64,
         len: u32,
-    ) -> Result<(), FailureOf<B>> {
-        self.start_rdma_read(buffer, remote, offset, len).await?.await
+    ) -> Result<(), Failure<B::Error>> {
+        self.start(RdmaVerb::Read, buffer, remote, offset, len).await?.await
     }
 
     /// Writes the first `len` bytes of `buffer` to the peer's buffer that `remote` describes, from byte `offset` of it
@@ -127,18 +117,16 @@ impl<B: PollReady> Sender<B> {
     /// change.
     ///
     /// # Errors
-    /// [`Failure::Rdma`](crate::Failure::Rdma): the range is too long or not inside the descriptors.
-    /// [`Failure::Operation`](crate::Failure::Operation): the operation failed, or the connection ended.
-    /// [`Failure::Closed`](crate::Failure::Closed), or the error because of which the connection cannot be
-    /// driven: it ended before the operation started.
+    /// [`Failure::Rdma`]: the range is too long or not inside the descriptors. [`Failure::Operation`]: the operation
+    /// failed, or the connection ended. Or the [end](Self#errors) of the connection, before the operation started.
     pub async fn rdma_write(
         &self,
         buffer: &B::Buffer,
         remote: &Arc<[BufferDescriptorV1]>,
         offset: u64,
         len: u32,
-    ) -> Result<(), FailureOf<B>> {
-        self.start_rdma_write(buffer, remote, offset, len).await?.await
+    ) -> Result<(), Failure<B::Error>> {
+        self.start(RdmaVerb::Write, buffer, remote, offset, len).await?.await
     }
 
     /// Queues the operation of [`rdma_read`](Self::rdma_read), and returns its result as a future. Waits only for room.
@@ -147,15 +135,14 @@ impl<B: PollReady> Sender<B> {
     /// If the future is dropped before it is ready, the operation is not queued.
     ///
     /// # Errors
-    /// [`Failure::Closed`](crate::Failure::Closed), or the error because of which the connection cannot be
-    /// driven: it ended before the operation was queued. The [`Operation`] has all others.
+    /// The [end](Self#errors) of the connection, before the operation was queued. The [`Operation`] has all others.
     pub async fn start_rdma_read(
         &self,
         buffer: &B::Buffer,
         remote: &Arc<[BufferDescriptorV1]>,
         offset: u64,
         len: u32,
-    ) -> Result<Operation<B>, FailureOf<B>> {
+    ) -> Result<Operation<B>, Failure<B::Error>> {
         self.start(RdmaVerb::Read, buffer, remote, offset, len).await
     }
 
@@ -173,7 +160,7 @@ impl<B: PollReady> Sender<B> {
         remote: &Arc<[BufferDescriptorV1]>,
         offset: u64,
         len: u32,
-    ) -> Result<Operation<B>, FailureOf<B>> {
+    ) -> Result<Operation<B>, Failure<B::Error>> {
         self.start(RdmaVerb::Write, buffer, remote, offset, len).await
     }
 
@@ -184,11 +171,11 @@ impl<B: PollReady> Sender<B> {
         remote: &Arc<[BufferDescriptorV1]>,
         offset: u64,
         len: u32,
-    ) -> Result<Operation<B>, FailureOf<B>> {
-        let transfer = Transfer { verb, buffer: buffer.clone(), remote: Arc::clone(remote), offset, len };
+    ) -> Result<Operation<B>, Failure<B::Error>> {
+        let (buffer, remote) = (buffer.clone(), Arc::clone(remote));
         let (answer, told) = oneshot::channel();
-        self.command(Command::Rdma { transfer, answer }).await?;
-        Ok(Operation::new(self.handle.clone(), told))
+        self.common.command(Command::Rdma { verb, buffer, remote, offset, len, answer }).await?;
+        Ok(Operation { common: Arc::clone(&self.common), told })
     }
 
     /// Gives the peer access to all of `buffer`, with exactly these rights, on this connection only (3.1.4.3). Waits
@@ -198,13 +185,15 @@ impl<B: PollReady> Sender<B> {
     /// If the future is dropped, the driver deregisters the buffer if it was registered.
     ///
     /// # Errors
-    /// [`Failure::Register`](crate::Failure::Register): no registration is free.
-    /// [`Failure::Registration`](crate::Failure::Registration): the provider refused, or the connection ended.
-    /// [`Failure::Closed`](crate::Failure::Closed), or the error because of which the connection cannot be
-    /// driven: it is closing or has ended.
-    pub async fn register(&self, buffer: &B::Buffer, access: Access) -> Result<Registration, FailureOf<B>> {
+    /// [`Failure::Register`]: no registration is free. [`Failure::Registration`]: the provider refused, or the
+    /// connection ended. Or the [end](Self#errors) of the connection, before the buffer was registered.
+    pub async fn register(
+        &self,
+        buffer: &B::Buffer,
+        access: Access,
+    ) -> Result<Registration, Failure<B::Error>> {
         let buffer = buffer.clone();
-        let offer = self.ask(|answer| Command::Register { buffer, access, answer }).await?;
+        let offer = self.common.ask(|answer| Command::Register { buffer, access, answer }).await?;
         Ok(offer.claim())
     }
 
@@ -216,13 +205,11 @@ impl<B: PollReady> Sender<B> {
     /// and the result is lost.
     ///
     /// # Errors
-    /// [`Failure::Register`](crate::Failure::Register): the registration is not valid.
-    /// [`Failure::Registration`](crate::Failure::Registration): the provider refused, or the connection ended,
-    /// which ends the access too. [`Failure::Closed`](crate::Failure::Closed), or the error because of which
-    /// the connection cannot be driven: it is closing or has ended.
-    pub async fn deregister(&self, registration: &Registration) -> Result<(), FailureOf<B>> {
+    /// [`Failure::Register`]: the registration is not valid. [`Failure::Registration`]: the provider refused, or the
+    /// connection ended, which ends the access too. Or the [end](Self#errors) of the connection.
+    pub async fn deregister(&self, registration: &Registration) -> Result<(), Failure<B::Error>> {
         let name = registration.name;
-        self.ask(|answer| Command::Deregister { name, answer }).await
+        self.common.ask(|answer| Command::Deregister { name, answer }).await
     }
 
     /// Returns a token of this side that the peer has invalidated and whose registration is not deregistered, each
@@ -230,7 +217,7 @@ impl<B: PollReady> Sender<B> {
     /// invalidated it.
     #[must_use]
     pub fn invalidated(&self) -> Option<Token> {
-        self.handle.shared().take_invalidated()
+        self.common.shared.lock().invalidated.pop_front().map(|(_, token)| token)
     }
 
     /// Sends a keepalive probe (SMB_DIRECT_RESPONSE_REQUESTED, 2.2.3). Waits for the peer's next message and returns
@@ -240,12 +227,10 @@ impl<B: PollReady> Sender<B> {
     /// If the future is dropped after the command was queued, the probe continues and its result is lost.
     ///
     /// # Errors
-    /// [`Failure::Command`](crate::Failure::Command): another probe is not finished.
-    /// [`Failure::Probe`](crate::Failure::Probe): the peer sent nothing within the answer timeout, or the
-    /// connection ended. [`Failure::Closed`](crate::Failure::Closed), or the error because of which the
-    /// connection cannot be driven: it is closing or has ended.
-    pub async fn probe(&self) -> Result<Duration, FailureOf<B>> {
-        self.ask(Command::Probe).await
+    /// [`Failure::Command`]: another probe is not finished. [`Failure::Probe`]: the peer sent nothing within the answer
+    /// timeout, or the connection ended. Or the [end](Self#errors) of the connection.
+    pub async fn probe(&self) -> Result<Duration, Failure<B::Error>> {
+        self.common.ask(Command::Probe).await
     }
 
     /// Finishes earlier commands for at most `within`, and then ends the connection. Waits until it is drained. Returns
@@ -257,13 +242,10 @@ impl<B: PollReady> Sender<B> {
     /// again.
     ///
     /// # Errors
-    /// [`Failure::Drive`](crate::Failure::Drive): this side broke a contract.
-    /// [`Failure::Backend`](crate::Failure::Backend): the backend failed.
-    /// [`Failure::NoDriver`](crate::Failure::NoDriver): the driver was dropped.
-    pub async fn close(&self, within: Duration) -> Result<CloseReason, FailureOf<B>> {
-        self.handle.shared().wish(|wishes| {
-            wishes.close.get_or_insert(within);
-        });
+    /// [`Failure::Drive`]: this side broke a contract. [`Failure::Backend`]: the backend failed. [`Failure::NoDriver`]:
+    /// the driver was dropped.
+    pub async fn close(&self, within: Duration) -> Result<CloseReason, Failure<B::Error>> {
+        self.common.shared.wish(|state| _ = state.end.get_or_insert(End::Within(within)));
         self.ended().await
     }
 
@@ -272,33 +254,14 @@ impl<B: PollReady> Sender<B> {
     ///
     /// # Errors
     /// The errors of [`close`](Self::close).
-    pub async fn ended(&self) -> Result<CloseReason, FailureOf<B>> {
-        self.handle.ended().await
-    }
-
-    async fn ask<T>(
-        &self,
-        command: impl FnOnce(Answer<T, B::Error>) -> CommandOf<B>,
-    ) -> Result<T, FailureOf<B>> {
-        let (answer, told) = oneshot::channel();
-        self.command(command(answer)).await?;
-        told.await.unwrap_or_else(|_| Err(self.handle.over()))
-    }
-
-    async fn command(&self, command: CommandOf<B>) -> Result<(), FailureOf<B>> {
-        match self.commands.reserve().await {
-            Ok(place) => {
-                place.send(command);
-                Ok(())
-            }
-            Err(_) => Err(self.handle.over()),
-        }
+    pub async fn ended(&self) -> Result<CloseReason, Failure<B::Error>> {
+        self.common.ended().await
     }
 }
 
 impl<B: PollReady> Clone for Sender<B> {
     fn clone(&self) -> Self {
-        Self { handle: self.handle.clone(), commands: self.commands.clone(), negotiated: self.negotiated }
+        Self { common: Arc::clone(&self.common), negotiated: self.negotiated }
     }
 }
 

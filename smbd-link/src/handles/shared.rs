@@ -1,165 +1,120 @@
-//! The state that handles and driver of a connection share: received messages, and wishes that are no commands.
+//! The state that the handles and the driver of a connection share: received messages, and wishes of the handles.
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use std::vec::Vec;
 
-use super::Options;
-use crate::Failure;
-use crate::link::Piece;
+use super::{Options, PollReady};
+use crate::Messages;
+use crate::link::{Inbox, Link, Piece};
 use smbd_core::Token;
 
 #[derive(Debug)]
-pub(super) struct Shared<E>(Mutex<State<E>>);
+pub(super) struct Shared(Mutex<State>);
 
 #[derive(Debug)]
-struct State<E> {
-    /// Messages, or pieces of them.
-    messages: VecDeque<Piece>,
-    bytes: usize,
-    options: Options,
+pub(super) struct State {
+    /// Messages, or pieces of them. They are ignored when the receiver was dropped.
+    pub(super) inbox: Inbox,
+    /// Tokens of this side that the peer has invalidated, each with the name of its registration.
+    pub(super) invalidated: VecDeque<(u64, Token)>,
+    /// Registrations whose caller has dropped its future.
+    pub(super) unclaimed: Vec<u64>,
+    /// The end that the handles want. The first wish counts.
+    pub(super) end: Option<End>,
+    /// No message comes any more.
+    pub(super) is_over: bool,
     /// The task that waits for a message.
     receiver: Option<Waker>,
     driver: Option<Waker>,
-    wishes: Wishes,
-    /// Tokens of this side that the peer has invalidated. Those of a registration go with it.
-    invalidated: VecDeque<(u64, Token)>,
-    /// The reason why commands are refused.
-    over: Option<Failure<E>>,
 }
 
-/// Requests of the handles to the driver that are no commands.
-#[derive(Debug, Default)]
-pub(super) struct Wishes {
-    /// The receiver was dropped.
-    pub(super) deaf: bool,
+/// How the connection is to end.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End {
+    /// A handle closes: when all earlier commands are finished, or after this time.
+    Within(Duration),
     /// All handles were dropped.
-    pub(super) abandoned: bool,
-    /// To close, after this time at the latest.
-    pub(super) close: Option<Duration>,
-    /// Registrations whose caller has dropped its future.
-    pub(super) unclaimed: Vec<u64>,
-    /// Messages that wait for the program, and their bytes.
-    pub(super) kept: (usize, usize),
+    AtOnce,
 }
 
-impl<E> Shared<E> {
-    pub(super) fn new(options: Options) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State {
-            messages: VecDeque::new(),
-            bytes: 0,
-            options,
+impl Shared {
+    pub(super) const fn new(options: Options) -> Self {
+        Self(Mutex::new(State {
+            inbox: Inbox::new(options),
+            invalidated: VecDeque::new(),
+            unclaimed: Vec::new(),
+            end: None,
+            is_over: false,
             receiver: None,
             driver: None,
-            wishes: Wishes::default(),
-            invalidated: VecDeque::new(),
-            over: None,
-        })))
+        }))
     }
 
     /// Nothing that can panic happens under the lock.
-    fn lock(&self) -> MutexGuard<'_, State<E>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a message for the program, or a piece of one. Returns how many wait, and their bytes.
-    pub(super) fn push(&self, message: Piece) -> (usize, usize) {
+    /// Changes what the handles want, and wakes the driver.
+    pub(super) fn wish(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
-        if !state.wishes.deaf {
-            state.bytes = state.bytes.saturating_add(message.bytes.len());
-            state.messages.push_back(message);
-        }
-        let (waker, kept) = (state.receiver.take(), state.kept());
+        change(&mut state);
+        let driver = state.driver.take();
         drop(state);
-        wake(waker);
-        kept
+        wake(driver);
     }
 
-    /// The next message, or piece of one; `None` if the connection has ended and there is no other.
-    pub(super) fn poll_message(&self, cx: &Context<'_>) -> Poll<Option<Piece>> {
+    /// The next message, or piece of one; `None` if the connection has ended and there is no other. The driver is woken when there is room
+    /// for messages again.
+    pub(super) fn poll_recv(&self, cx: &Context<'_>) -> Poll<Option<Piece>> {
         let mut state = self.lock();
-        let was_full = state.is_full();
-        let Some(message) = state.messages.pop_front() else {
-            if state.over.is_some() {
+        let was_full = state.inbox.is_full();
+        let Some(piece) = state.inbox.pop() else {
+            if state.is_over {
                 return Poll::Ready(None);
             }
-            keep_waker(&mut state.receiver, cx);
+            keep(&mut state.receiver, cx);
             return Poll::Pending;
         };
-        state.bytes = state.bytes.saturating_sub(message.bytes.len());
-        let waker = if was_full && !state.is_full() { state.driver.take() } else { None };
+        let driver = if was_full && !state.inbox.is_full() { state.driver.take() } else { None };
         drop(state);
-        wake(waker);
-        Poll::Ready(Some(message))
+        wake(driver);
+        Poll::Ready(Some(piece))
     }
 
-    /// The handles' wishes. The driver is woken when they change.
-    pub(super) fn wishes(&self, cx: &Context<'_>) -> Wishes {
+    /// Takes the messages of the link. Returns the registrations that nobody has claimed, and the end that the handles want. The driver is
+    /// woken when these change.
+    pub(super) fn exchange<B: PollReady, C: Messages>(
+        &self,
+        cx: &Context<'_>,
+        link: &mut Link<B, u64, C>,
+    ) -> (Vec<u64>, Option<End>) {
         let mut state = self.lock();
-        keep_waker(&mut state.driver, cx);
-        let Wishes { deaf, abandoned, close, .. } = state.wishes;
-        let unclaimed = mem::take(&mut state.wishes.unclaimed);
-        Wishes { deaf, abandoned, close, unclaimed, kept: state.kept() }
-    }
-
-    /// Changes the handles' wishes.
-    pub(super) fn wish(&self, change: impl FnOnce(&mut Wishes)) {
-        let mut state = self.lock();
-        change(&mut state.wishes);
-        if state.wishes.deaf {
-            state.messages.clear();
-            state.bytes = 0;
-        }
-        let waker = state.driver.take();
+        keep(&mut state.driver, cx);
+        link.hand_over(&mut state.inbox);
+        state.is_over = link.closed().is_some();
+        let wishes = (mem::take(&mut state.unclaimed), state.end);
+        let is_ready = state.is_over || !state.inbox.is_empty();
+        let receiver = if is_ready { state.receiver.take() } else { None };
         drop(state);
-        wake(waker);
+        wake(receiver);
+        wishes
     }
 
-    pub(super) fn invalidated(&self, name: u64, token: Token) {
-        self.lock().invalidated.push_back((name, token));
-    }
-
-    pub(super) fn take_invalidated(&self) -> Option<Token> {
-        self.lock().invalidated.pop_front().map(|(_, token)| token)
-    }
-
-    /// Removes the invalidated tokens of a registration that has ended.
-    pub(super) fn forget(&self, gone: u64) {
-        self.lock().invalidated.retain(|(name, _)| *name != gone);
-    }
-
-    /// Refuses commands from now on. The first reason counts.
-    pub(super) fn end(&self, failure: impl FnOnce() -> Failure<E>) {
+    /// No driver will exchange anything any more.
+    pub(super) fn end(&self) {
         let mut state = self.lock();
-        state.over.get_or_insert_with(failure);
-        let waker = state.receiver.take();
+        state.is_over = true;
+        let receiver = state.receiver.take();
         drop(state);
-        wake(waker);
+        wake(receiver);
     }
 }
 
-impl<E: Clone> Shared<E> {
-    /// The reason why commands are refused.
-    pub(super) fn over(&self) -> Option<Failure<E>> {
-        self.lock().over.clone()
-    }
-}
-
-impl<E> State<E> {
-    fn kept(&self) -> (usize, usize) {
-        (self.messages.len(), self.bytes)
-    }
-
-    fn is_full(&self) -> bool {
-        self.options.is_reached(self.messages.len(), self.bytes)
-    }
-}
-
-fn keep_waker(place: &mut Option<Waker>, cx: &Context<'_>) {
+fn keep(place: &mut Option<Waker>, cx: &Context<'_>) {
     match place {
         Some(waker) => waker.clone_from(cx.waker()),
         None => *place = Some(cx.waker().clone()),

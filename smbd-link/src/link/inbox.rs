@@ -1,6 +1,7 @@
 //! Received messages that wait for the owner of a link.
 
 use std::collections::VecDeque;
+use std::mem;
 
 use super::Piece;
 
@@ -29,7 +30,7 @@ impl Default for Options {
 
 impl Options {
     /// Whether so many messages, with so many bytes, are all that may wait.
-    pub(crate) fn is_reached(&self, messages: usize, bytes: usize) -> bool {
+    fn is_reached(&self, messages: usize, bytes: usize) -> bool {
         messages >= self.messages_max.max(1) || bytes >= self.bytes_max.max(1)
     }
 
@@ -45,7 +46,7 @@ impl Options {
 
 /// Messages, or pieces of them, that wait.
 #[derive(Debug)]
-pub(super) struct Inbox {
+pub(crate) struct Inbox {
     pieces: VecDeque<Piece>,
     bytes: usize,
     options: Options,
@@ -56,7 +57,7 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    pub(super) const fn new(options: Options) -> Self {
+    pub(crate) const fn new(options: Options) -> Self {
         Self { pieces: VecDeque::new(), bytes: 0, options, kept: (0, 0), is_deaf: false }
     }
 
@@ -67,18 +68,25 @@ impl Inbox {
         }
     }
 
-    pub(super) fn pop(&mut self) -> Option<Piece> {
+    pub(crate) fn pop(&mut self) -> Option<Piece> {
         let piece = self.pieces.pop_front()?;
         self.bytes = self.bytes.saturating_sub(piece.bytes.len());
         Some(piece)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Moves all messages to the inbox of the owner, where they count against the limits here too.
+    pub(super) fn hand_over(&mut self, to: &mut Self) {
+        to.bytes = to.bytes.saturating_add(mem::take(&mut self.bytes));
+        to.pieces.append(&mut self.pieces);
+        self.keep(to.pieces.len(), to.bytes);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
     /// Takes no message any more, and drops those that wait.
-    pub(super) fn ignore(&mut self) {
+    pub(crate) fn ignore(&mut self) {
         self.is_deaf = true;
         self.pieces.clear();
         self.bytes = 0;
@@ -94,7 +102,7 @@ impl Inbox {
     }
 
     /// Whether the limits are reached.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.reaches(&self.options)
     }
 

@@ -50,7 +50,7 @@ use crate::{Failure, Messages, PollReady};
 use alarm::Alarm;
 pub use establish::Owned;
 pub use event::{Ending, Event, Piece, why};
-use inbox::Inbox;
+pub(crate) use inbox::Inbox;
 pub use inbox::Options;
 use orders::{Order, Orders, Transfer};
 pub use rest::Rest;

@@ -1,11 +1,12 @@
-//! A link for a face that drives it turn by turn and waits for its backend itself.
+//! A link for the other faces of this crate: one that drives it turn by turn and waits for its backend itself, and one that passes on what
+//! comes to other tasks.
 
 use smbd_core::backend::Backend;
 
 use super::alarm::Alarm;
 use super::orders::Orders;
 use super::upper::Upper;
-use super::{Closing, Event, Link, Options};
+use super::{Closing, Event, Inbox, Link, Options};
 use crate::Messages;
 
 impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Link<B, N, C, E> {
@@ -46,5 +47,20 @@ impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Link<B, N, C, E> {
     /// RDMA operations that have no result yet.
     pub(crate) fn operations(&self) -> usize {
         self.orders.operations().saturating_add(self.upper.operations())
+    }
+
+    /// Moves all messages that are here to an inbox of the owner, and counts what the owner has in it against the limits. Takes no message
+    /// any more if that inbox does not.
+    pub(crate) fn hand_over(&mut self, to: &mut Inbox) {
+        if to.is_deaf() {
+            self.ignore_messages();
+        }
+        self.upper.inbox.hand_over(to);
+        self.is_asked |= self.may_resume();
+    }
+
+    /// Whether something was asked for that is done when the link is polled.
+    pub(crate) const fn is_asked(&self) -> bool {
+        self.is_asked
     }
 }
