@@ -53,41 +53,36 @@ impl Shared {
         }))
     }
 
+    /// Nothing that can panic happens under the lock.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and then wakes a task. Nothing that can panic happens under the lock.
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> (T, Option<Waker>)) -> T {
-        let mut state = self.lock();
-        let (value, waker) = change(&mut state);
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-        value
-    }
-
     /// Changes what the handles want, and wakes the driver.
-    pub(super) fn wish(&self, wish: impl FnOnce(&mut State)) {
-        self.change(|state| (wish(state), state.driver.take()));
+    pub(super) fn wish(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        let driver = state.driver.take();
+        drop(state);
+        wake(driver);
     }
 
     /// The next message, or piece of one; `None` if the connection has ended and there is no other. The driver is woken when there is room
     /// for messages again.
     pub(super) fn poll_recv(&self, cx: &Context<'_>) -> Poll<Option<Piece>> {
-        self.change(|state| {
-            let was_full = state.inbox.is_full();
-            if let Some(piece) = state.inbox.pop() {
-                let has_room = was_full && !state.inbox.is_full();
-                return (Poll::Ready(Some(piece)), state.driver.take_if(|_| has_room));
-            }
+        let mut state = self.lock();
+        let was_full = state.inbox.is_full();
+        let Some(piece) = state.inbox.pop() else {
             if state.is_over {
-                return (Poll::Ready(None), None);
+                return Poll::Ready(None);
             }
             keep(&mut state.receiver, cx);
-            (Poll::Pending, None)
-        })
+            return Poll::Pending;
+        };
+        let driver = if was_full && !state.inbox.is_full() { state.driver.take() } else { None };
+        drop(state);
+        wake(driver);
+        Poll::Ready(Some(piece))
     }
 
     /// Takes the messages of the link. Returns the registrations that nobody has claimed, and the end that the handles want. The driver is
@@ -97,21 +92,25 @@ impl Shared {
         cx: &Context<'_>,
         link: &mut Link<B, u64, C>,
     ) -> (Vec<u64>, Option<End>) {
-        self.change(|state| {
-            keep(&mut state.driver, cx);
-            link.hand_over(&mut state.inbox);
-            state.is_over = link.closed().is_some();
-            let is_ready = state.is_over || !state.inbox.is_empty();
-            ((mem::take(&mut state.unclaimed), state.end), state.receiver.take_if(|_| is_ready))
-        })
+        let mut state = self.lock();
+        keep(&mut state.driver, cx);
+        link.hand_over(&mut state.inbox);
+        state.is_over = link.closed().is_some();
+        let wishes = (mem::take(&mut state.unclaimed), state.end);
+        let is_ready = state.is_over || !state.inbox.is_empty();
+        let receiver = if is_ready { state.receiver.take() } else { None };
+        drop(state);
+        wake(receiver);
+        wishes
     }
 
-    /// No message comes any more.
+    /// No driver will exchange anything any more.
     pub(super) fn end(&self) {
-        self.change(|state| {
-            state.is_over = true;
-            ((), state.receiver.take())
-        });
+        let mut state = self.lock();
+        state.is_over = true;
+        let receiver = state.receiver.take();
+        drop(state);
+        wake(receiver);
     }
 }
 
@@ -119,5 +118,11 @@ fn keep(place: &mut Option<Waker>, cx: &Context<'_>) {
     match place {
         Some(waker) => waker.clone_from(cx.waker()),
         None => *place = Some(cx.waker().clone()),
+    }
+}
+
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
     }
 }
