@@ -113,6 +113,13 @@ impl Memory for Heap {
         out.copy_from_slice(all.get(range).unwrap_or_default());
         Ok(())
     }
+
+    fn append_to(&self, offset: u32, len: u32, to: &mut Vec<u8>) -> Result<(), OutOfRange> {
+        let all = self.bytes();
+        let range = range(&all, offset, len as usize)?;
+        to.extend_from_slice(all.get(range).unwrap_or_default());
+        Ok(())
+    }
 }
 
 impl fmt::Debug for Heap {
