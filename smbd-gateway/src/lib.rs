@@ -14,5 +14,5 @@
 mod pump;
 mod tcp;
 
-pub use pump::{Clock, Copied, Ending, Part, Pump, Rewriting, Stream, TokioTime, close, waiting_max};
+pub use pump::{Copied, Ending, Part, Pump, Rewriting, Stream, close, waiting_max};
 pub use tcp::Tcp;

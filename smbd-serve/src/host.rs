@@ -17,6 +17,7 @@ use crate::announce::{Known, Registry};
 use crate::brief::{Brief, Held};
 use crate::client::{End, Newcomer};
 use crate::folder::Folder;
+use crate::link::Data;
 use crate::served::Served;
 
 /// Connections of a client that may wait to be taken by its task, which takes them at once unless it waits for a broker. Others are
@@ -27,8 +28,8 @@ pub(crate) const JOINING_MAX: usize = 64;
 /// the client's connections, and requests that wait (`Params::waiting_max`): twice that is the limit of what waits here.
 #[derive(Debug)]
 pub(crate) enum Told {
-    /// An operation has ended. With the data that it has read for RDMA.
-    Done(OperationId, Completion, Option<Vec<u8>>),
+    /// An operation has ended. With the memory that it has read to for RDMA.
+    Done(OperationId, Completion, Option<Data>),
     /// It waits for a lock.
     Waits(OperationId),
 }

@@ -1,7 +1,8 @@
 //! What a host can serve.
 
+use smbd_link::transport::Memory;
 use smbd_smb2::server::{Change, FileResult, FileSystem, OpenParameters, SharePath};
-use smbd_smb2::wire::CreateAction;
+use smbd_smb2::wire::{CreateAction, NtStatus};
 
 /// A file system that a [`Host`](crate::Host) serves. Clones are the same file system: several threads use it at the same time, and a call that
 /// waits for a disk holds up nobody else.
@@ -19,6 +20,40 @@ pub trait Served: FileSystem<File: Clone + Send + Sync + 'static> + Clone + Send
         now: u64,
     ) -> FileResult<Option<(Self::File, CreateAction)>> {
         self.open(parameters, now).map(Some)
+    }
+
+    /// Reads `len` bytes of a file, from byte `offset` on, to the beginning of memory, as [`FileSystem::read`] does. Returns their number.
+    ///
+    /// # Errors
+    /// Those of [`FileSystem::read`].
+    fn read_to(
+        &mut self,
+        file: &Self::File,
+        offset: u64,
+        (memory, len): (&dyn Memory, u32),
+    ) -> FileResult<usize> {
+        let mut bytes = vec![0; len as usize];
+        let count = self.read(file, offset, &mut bytes)?;
+        let read = bytes.get(..count).ok_or(NtStatus::INTERNAL_ERROR)?;
+        memory.fill(0, read).map_err(|_| NtStatus::INTERNAL_ERROR)?;
+        Ok(count)
+    }
+
+    /// Writes the first `len` bytes of memory to a file, from byte `offset` on, as [`FileSystem::write`] does.
+    ///
+    /// # Errors
+    /// Those of [`FileSystem::write`].
+    fn write_from(
+        &mut self,
+        file: &Self::File,
+        offset: u64,
+        (memory, len): (&dyn Memory, u32),
+        through: bool,
+        now: u64,
+    ) -> FileResult<()> {
+        let mut bytes = Vec::new();
+        memory.append_to(0, len, &mut bytes).map_err(|_| NtStatus::INTERNAL_ERROR)?;
+        self.write(file, offset, &bytes, through, now)
     }
 
     /// Gives a file another name as [`FileSystem::change`] does; `None` if that takes long.

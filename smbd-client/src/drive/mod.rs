@@ -33,7 +33,7 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 /// Who begins operations, and is told what comes of them.
 pub trait Upper {
     /// What can be registered.
-    type Memory: Memory;
+    type Memory: Memory + Clone;
     /// What is kept of the result of an operation, without anything that is borrowed.
     type Kept;
 

@@ -46,7 +46,7 @@ impl From<Error> for Not {
     }
 }
 
-impl<M: Memory, S: Surroundings> Commands<M, S> {
+impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
     /// Takes the next command and begins it. Returns whether one was taken.
     pub(super) fn begin_next(
         &mut self,
@@ -205,7 +205,7 @@ impl<M: Memory, S: Surroundings> Commands<M, S> {
             return Err(Error::from(OutOfMemory { len }).into());
         }
         if self.limits.rdma.is_none() {
-            return Ok(Reply::Allocated(Allocation::plain(len)));
+            return Ok(Reply::Allocated(Allocation::plain(len).map_err(Error::from)?));
         }
         let (buffer, memory) = self.pool.allocate(len).map_err(Error::from)?;
         Ok(Reply::Allocated(Allocation { len, memory, home: Some((Arc::clone(&self.inlet.ended), buffer)) }))

@@ -1,13 +1,13 @@
 //! Memory of the caller's, into which data come by RDMA, and out of which they go, without being copied.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use smbd_smb2::client::BufferId;
 
 use super::ended::Ended;
-use smbd_core::backend::OutOfRange;
-use smbd_link::transport::Memory;
+use smbd_core::backend::{OutOfMemory, OutOfRange};
+use smbd_link::transport::{Heap, Memory};
 
 /// Memory for data of files, which [`Share::buffer`](super::Share::buffer) makes: as registered memory is, if they go by RDMA. What is
 /// read into it, or written from it, is not copied in user space then, unless it is signed or encrypted. Otherwise it is copied once.
@@ -21,58 +21,15 @@ pub struct Buffer(Allocation);
 #[derive(Clone)]
 pub(super) struct Allocation {
     pub(super) len: u32,
-    pub(super) memory: Arc<dyn Place>,
+    pub(super) memory: Arc<dyn Memory>,
     /// The connection whose device knows the memory, and its name there; `None` if no device does.
     pub(super) home: Option<(Ended, BufferId)>,
 }
 
-/// Memory, whatever transport it is of.
-pub(super) trait Place: Send + Sync {
-    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange>;
-    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange>;
-}
-
-/// That of a transport.
-pub(super) struct Of<M>(pub(super) M);
-
-impl<M: Memory> Place for Of<M> {
-    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
-        self.0.fill(offset, bytes)
-    }
-
-    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
-        self.0.read(offset, out)
-    }
-}
-
-/// That of nobody else: data come and go in messages.
-struct Plain(Mutex<Vec<u8>>);
-
-impl Place for Plain {
-    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let outside = outside(&all, offset, bytes.len());
-        let room = all.get_mut(offset as usize..).and_then(|rest| rest.get_mut(..bytes.len()));
-        room.ok_or(outside)?.copy_from_slice(bytes);
-        Ok(())
-    }
-
-    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = all.get(offset as usize..).and_then(|rest| rest.get(..out.len()));
-        out.copy_from_slice(bytes.ok_or_else(|| outside(&all, offset, out.len()))?);
-        Ok(())
-    }
-}
-
-fn outside(all: &[u8], offset: u32, len: usize) -> OutOfRange {
-    OutOfRange { offset, len: len as u64, size: u32::try_from(all.len()).unwrap_or(u32::MAX) }
-}
-
 impl Allocation {
     /// For a connection without RDMA.
-    pub(super) fn plain(len: u32) -> Self {
-        Self { len, memory: Arc::new(Plain(Mutex::new(vec![0; len as usize]))), home: None }
+    pub(super) fn plain(len: u32) -> Result<Self, OutOfMemory> {
+        Ok(Self { len, memory: Arc::new(Heap::allocate(len)?), home: None })
     }
 
     /// Its name on a connection, if it is of that one.

@@ -43,7 +43,7 @@ pub(super) struct Commands<M, S: Surroundings> {
     pub(super) limits: client::Transport,
 }
 
-impl<M: Memory, S: Surroundings> Commands<M, S> {
+impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
     pub(super) fn new(inlet: Inlet, limits: client::Transport, settings: &Settings, surroundings: S) -> Self {
         Self {
             inlet,
@@ -66,7 +66,7 @@ impl<M: Memory, S: Surroundings> Commands<M, S> {
     }
 }
 
-impl<M: Memory, S: Surroundings> Upper for Commands<M, S> {
+impl<M: Memory + Clone, S: Surroundings> Upper for Commands<M, S> {
     type Memory = M;
     type Kept = Result<Done, Error>;
 

@@ -18,7 +18,7 @@ use crate::Error;
 use crate::Lost;
 use smbd_link::transport::Memory;
 
-impl<M: Memory, S: Surroundings> Commands<M, S> {
+impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
     /// Authenticates the user of a session again (3.2.5.1.6). Whether that succeeds is seen by what waits for it.
     pub(super) fn authenticate(
         &mut self,

@@ -6,7 +6,6 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use smbd_smb2::client::BufferId;
 
-use super::buffer::{Of, Place};
 use super::settings::PIECE_MAX;
 use smbd_core::backend::{OutOfMemory, OutOfRange};
 use smbd_link::transport::Memory;
@@ -18,7 +17,7 @@ pub(super) struct Pool<M> {
     all: BTreeMap<BufferId, Buffer<M>>,
     free: Vec<BufferId>,
     /// The callers', as long as they have them.
-    callers: BTreeMap<BufferId, (M, Weak<Of<M>>)>,
+    callers: BTreeMap<BufferId, (M, Weak<M>)>,
     next_caller: u64,
 }
 
@@ -36,7 +35,7 @@ struct Buffer<M> {
     checked: Vec<(usize, Vec<u8>)>,
 }
 
-impl<M: Memory> Pool<M> {
+impl<M: Memory + Clone> Pool<M> {
     pub(super) fn new(max: u16) -> Self {
         let (all, free, callers) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
         Self { max: max.max(1).into(), all, free, callers, next_caller: CALLERS_FIRST }
@@ -79,13 +78,13 @@ impl<M: Memory> Pool<M> {
     }
 
     /// New memory for a caller. It is forgotten when the caller, and whatever is under way, has dropped it.
-    pub(super) fn allocate(&mut self, len: u32) -> Result<(BufferId, Arc<dyn Place>), OutOfMemory> {
+    pub(super) fn allocate(&mut self, len: u32) -> Result<(BufferId, Arc<dyn Memory>), OutOfMemory> {
         self.callers.retain(|_, (_, caller)| caller.strong_count() > 0);
         if self.callers.len() >= CALLERS_MAX {
             return Err(OutOfMemory { len });
         }
         let memory = M::allocate(len)?;
-        let (buffer, caller) = (BufferId(self.next_caller), Arc::new(Of(memory.clone())));
+        let (buffer, caller) = (BufferId(self.next_caller), Arc::new(memory.clone()));
         self.next_caller = self.next_caller.saturating_add(1);
         self.callers.insert(buffer, (memory, Arc::downgrade(&caller)));
         Ok((buffer, caller))

@@ -16,7 +16,7 @@ pub(super) struct Buffers<M> {
     is_allowed: bool,
 }
 
-impl<M: Memory> Buffers<M> {
+impl<M: Memory + Clone> Buffers<M> {
     /// `count` buffers of `len` bytes for each way.
     pub(super) fn new(count: u16, len: u32) -> Self {
         let none = vec![None; usize::from(count)];

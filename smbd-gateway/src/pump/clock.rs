@@ -5,27 +5,11 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::time::Sleep;
+use smbd_link::time::Clock;
 
-/// Where a pump has its time from.
-pub trait Clock: Clone {
-    /// A future that is ready after some time.
-    type Sleep: Future<Output = ()>;
-
-    /// Waits for so long, from now on.
-    fn sleep(&self, time: Duration) -> Self::Sleep;
-}
-
-/// The time of tokio's runtime, which has to have it enabled.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TokioTime;
-
-impl Clock for TokioTime {
-    type Sleep = Sleep;
-
-    fn sleep(&self, time: Duration) -> Sleep {
-        tokio::time::sleep(time)
-    }
+/// Waits for so long, from now on.
+pub(super) fn sleep<C: Clock>(clock: &C, time: Duration) -> C::Sleep {
+    clock.sleep_until(clock.now().saturating_add(time))
 }
 
 /// What comes of `work`; `None` if it takes longer than `time`.
@@ -34,7 +18,7 @@ pub(super) async fn within<T>(
     time: Duration,
     work: impl Future<Output = T>,
 ) -> Option<T> {
-    let (mut work, mut over) = (pin!(work), pin!(clock.sleep(time)));
+    let (mut work, mut over) = (pin!(work), pin!(sleep(clock, time)));
     poll_fn(|cx| match work.as_mut().poll(cx) {
         Poll::Ready(done) => Poll::Ready(Some(done)),
         Poll::Pending => over.as_mut().poll(cx).map(|()| None),

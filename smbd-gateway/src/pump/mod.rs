@@ -20,13 +20,13 @@ use std::time::Duration;
 
 use bytes::Buf;
 use smbd_link::link::Piece;
+use smbd_link::time::{Clock, TokioTime};
 use smbd_link::transport::Transport;
 use smbd_smb2::relay::{BufferId, Placement, Reason, Side, Statistics};
 use smbd_smb2::wire::Dialect;
 
 use buffers::Buffers;
 use clock::within;
-pub use clock::{Clock, TokioTime};
 pub use ending::Ending;
 use inbound::Inbound;
 use outgoing::{Done, Outgoing};
@@ -77,11 +77,11 @@ impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>> Pump<R, T, S> {
     /// A connection on which nothing has passed. It ends if no session is established within `session_within`. Call it inside a
     /// runtime with time enabled.
     pub fn new(rewriting: R, transport: T, stream: S, session_within: Duration) -> Self {
-        Self::with_clock(rewriting, transport, stream, session_within, TokioTime)
+        Self::with_clock(rewriting, transport, stream, session_within, TokioTime::start())
     }
 }
 
-impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>, C: Clock> Pump<R, T, S, C> {
+impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>, C: Clock + Clone> Pump<R, T, S, C> {
     /// As [`new`](Pump::new), with the time of `clock`.
     pub fn with_clock(rewriting: R, transport: T, stream: S, session_within: Duration, clock: C) -> Self {
         let (count, len) = rewriting.buffers();
@@ -92,7 +92,7 @@ impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>, C: Clock> Pump<
             piece: Piece::default(),
             inbound: Inbound::new(),
             out: Outgoing::new(Buffers::new(count, len), R::STREAM),
-            limit: Some((session_within, Box::pin(clock.sleep(session_within)))),
+            limit: Some((session_within, Box::pin(clock::sleep(&clock, session_within)))),
             clock,
             moves: 0,
         }
@@ -188,15 +188,24 @@ impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>, C: Clock> Pump<
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
+        match self.turns(cx) {
+            Ok(()) => Poll::Pending,
+            Err(ending) => Poll::Ready(ending),
+        }
+    }
+
+    /// Goes on until nothing moves, or it is the turn of other tasks.
+    fn turns(&mut self, cx: &mut Context<'_>) -> Result<(), Ending> {
+        let has_come = self.drive(cx)?;
+        self.moves = self.moves.wrapping_add(has_come.into());
         for _ in 0..TURNS_MAX {
-            match self.turn(cx) {
-                Ok(true) => self.moves = self.moves.wrapping_add(1),
-                Ok(false) => return Poll::Pending,
-                Err(ending) => return Poll::Ready(ending),
+            if !self.turn(cx)? {
+                return Ok(());
             }
+            self.moves = self.moves.wrapping_add(1);
         }
         cx.waker().wake_by_ref();
-        Poll::Pending
+        Ok(())
     }
 
     /// Whether anything moved. If not, whatever can move it wakes the task.
@@ -204,7 +213,6 @@ impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>, C: Clock> Pump<
         self.check_limit(cx)?;
         let mut has_moved = false;
         for _ in 0..PIECES_MAX {
-            has_moved |= self.drive(cx)?;
             let has_piece = self.take_piece()?;
             has_moved |= self.carry_out(cx)? || has_piece;
             if !has_piece {

@@ -91,7 +91,7 @@ impl Outbox {
     }
 
     /// Sends what can be sent now, and tells `tell` what was sent of buffers. Whether anything was.
-    pub(super) fn send<M: Memory>(
+    pub(super) fn send<M: Memory + Clone>(
         &mut self,
         stream: &mut impl Stream<M>,
         mut tell: impl FnMut(BufferId, u32) -> Result<(), Misuse>,
@@ -107,7 +107,7 @@ impl Outbox {
     }
 
     /// Sends the first piece. A buffer goes together with the header before it.
-    fn send_front<M: Memory>(
+    fn send_front<M: Memory + Clone>(
         &self,
         stream: &mut impl Stream<M>,
         buffers: &mut Buffers<M>,

@@ -32,7 +32,7 @@ pub(super) enum Done {
     Closed(Reason),
 }
 
-impl<M: Memory> Outgoing<M> {
+impl<M: Memory + Clone> Outgoing<M> {
     /// To the stream of this side.
     pub(super) const fn new(buffers: Buffers<M>, side: Side) -> Self {
         Self { outbox: Outbox::new(side), buffers, message: Vec::new() }

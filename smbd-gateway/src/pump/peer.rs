@@ -10,13 +10,16 @@ use smbd_core::error::{CommandError, RdmaError, RegisterError, RegistrationError
 use smbd_core::{Access, RdmaVerb};
 use smbd_link::Failure;
 use smbd_link::link::{self, Piece, why};
+use smbd_link::time::Clock;
 use smbd_link::transport::Transport;
 use smbd_smb2::relay::{BufferId, Misuse, Transfer};
 use smbd_smb2::wire::Token;
 
-use super::clock::{self, Clock};
+use super::clock;
 use super::rewriting::Event;
 
+/// Orders that may wait for room in the connection before no message is begun.
+const ORDERS_MAX: usize = 8;
 /// Bytes of messages that may be unsent. Beyond them the peer gets nothing before all are sent.
 const UNSENT_MAX: usize = 1 << 20;
 
@@ -40,6 +43,8 @@ pub(super) struct Peer<T> {
     leaving: Vec<BufferId>,
     /// Bytes of messages that were sent since all had left.
     unsent: usize,
+    /// Whether another message may be begun, if it is known.
+    has_room: Option<bool>,
     /// RDMA operations and registrations that have not ended.
     running: usize,
     /// Why the connection has ended.
@@ -54,6 +59,7 @@ impl<T: Transport<BufferId>> Peer<T> {
             missing: 0,
             leaving: Vec::new(),
             unsent: 0,
+            has_room: None,
             running: 0,
             ended: None,
         }
@@ -86,12 +92,24 @@ impl<T: Transport<BufferId>> Peer<T> {
     }
 
     /// Whether another message may be begun.
+    #[inline]
     pub(super) fn has_room(&mut self, cx: &mut Context<'_>) -> bool {
+        match self.has_room {
+            Some(has_room) => has_room,
+            None => self.look_for_room(cx),
+        }
+    }
+
+    fn look_for_room(&mut self, cx: &mut Context<'_>) -> bool {
         if self.load() == (0, 0) {
             self.unsent = 0;
         }
-        let is_little = self.unsent <= UNSENT_MAX || self.transport.closed().is_some();
-        is_little && self.transport.poll_ready(cx).is_ready()
+        let (waiting, _) = self.load();
+        let is_little = waiting < ORDERS_MAX && self.unsent <= UNSENT_MAX;
+        let is_wanted = is_little || self.transport.closed().is_some();
+        let has_room = is_wanted && self.transport.poll_ready(cx).is_ready();
+        self.has_room = Some(has_room);
+        has_room
     }
 
     /// Orders that wait, and messages that have not left: if there are fewer, there may be room.
@@ -101,11 +119,13 @@ impl<T: Transport<BufferId>> Peer<T> {
 
     pub(super) fn send(&mut self, message: Bytes, invalidate: Option<Token>) {
         self.unsent = self.unsent.saturating_add(message.len());
+        self.has_room = None;
         self.transport.send(message, invalidate);
     }
 
     pub(super) fn rdma(&mut self, verb: RdmaVerb, transfer: Transfer, memory: T::Memory) {
         let Transfer { buffer, len, remote, offset } = transfer;
+        self.has_room = None;
         self.running = self.running.saturating_add(1);
         self.transport.rdma(buffer, verb, memory, remote, offset, len);
     }
@@ -126,11 +146,12 @@ impl<T: Transport<BufferId>> Peer<T> {
         mut tell: impl FnMut(Event) -> Result<(), Misuse>,
         cx: &mut Context<'_>,
     ) -> Result<bool, Misuse> {
+        self.has_room = None;
         let mut has_moved = false;
         loop {
-            let mut has_more = self.end_access();
+            has_moved |= self.end_access();
             while let Poll::Ready(event) = self.transport.poll_event(cx) {
-                has_more = true;
+                has_moved = true;
                 if let Some(event) = self.event(event) {
                     self.running = self.running.saturating_sub(1);
                     tell(event)?;
@@ -138,10 +159,9 @@ impl<T: Transport<BufferId>> Peer<T> {
             }
             // Somebody else has answered these.
             while self.transport.try_past().is_some() {
-                has_more = true;
+                has_moved = true;
             }
-            has_moved |= has_more;
-            if !has_more && (self.leaving.is_empty() || !self.transport.has_messages()) {
+            if self.leaving.is_empty() || !self.transport.has_messages() {
                 return Ok(has_moved);
             }
         }
@@ -150,13 +170,15 @@ impl<T: Transport<BufferId>> Peer<T> {
     /// Ends access that is to end, once the message is here in full: its last fragment may invalidate a token, and one that is not
     /// valid any more would break the connection. Whether any access ends.
     fn end_access(&mut self) -> bool {
-        while self.missing > 0 && !self.leaving.is_empty() {
+        if self.leaving.is_empty() {
+            return false;
+        }
+        while self.missing > 0 {
             let Some(piece) = self.receive() else { return false };
             self.ahead.push_back(piece);
         }
-        let is_any = !self.leaving.is_empty();
         self.leaving.drain(..).for_each(|buffer| self.transport.deregister(buffer));
-        is_any
+        true
     }
 
     /// What an event of the connection says of a buffer.

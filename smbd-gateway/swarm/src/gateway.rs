@@ -15,7 +15,7 @@ use smbd_sim::Side;
 use smbd_sim::loops::Stage;
 use smbd_smb2::relay::{self, BufferId, Relay, Statistics};
 
-use crate::memory::{Memory, VirtualTime};
+use crate::memory::Memory;
 use crate::notes::Notes;
 use crate::plan::{End, Plan};
 use crate::server_end::{Direct, Either, Stream as ByteStream};
@@ -58,7 +58,7 @@ pub async fn through<T: Transport<BufferId, Memory = Memory>>(
         }
     };
     let server = either(plan.is_copied, stream);
-    let pump = Pump::with_clock(relay, transport, server, plan.session_within, VirtualTime(stage));
+    let pump = Pump::with_clock(relay, transport, server, plan.session_within, stage);
     let stop = (plan.end == End::Stop).then(|| Duration::from_micros(200 * plan.end_at as u64));
     Some(to_end(pump, (Side::Acceptor, stop, plan.drain), notes).await)
 }
@@ -66,7 +66,7 @@ pub async fn through<T: Transport<BufferId, Memory = Memory>>(
 /// Runs a pump until a side has ended, or the gateway is told to stop, after `stop` or by what happens to the device of its side. Returns
 /// how its connection has ended.
 pub async fn to_end<R, T>(
-    mut pump: Pump<R, T, Either, VirtualTime>,
+    mut pump: Pump<R, T, Either, Stage>,
     (side, stop, drain): (Side, Option<Duration>, Duration),
     notes: &Notes,
 ) -> String

@@ -1,11 +1,7 @@
-//! Memory and time as the gateway wants them.
-
-use std::time::Duration;
+//! Memory as the gateway wants it.
 
 use smbd_core::backend::{OutOfMemory, OutOfRange};
-use smbd_gateway::Clock;
 use smbd_link::transport;
-use smbd_sim::loops::{Stage, Timer};
 
 pub use crate::common::Memory;
 
@@ -20,17 +16,5 @@ impl transport::Memory for Memory {
 
     fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
         self.read_at(offset, out)
-    }
-}
-
-/// The time of a stage.
-#[derive(Clone, Debug)]
-pub struct VirtualTime(pub Stage);
-
-impl Clock for VirtualTime {
-    type Sleep = Timer;
-
-    fn sleep(&self, time: Duration) -> Timer {
-        self.0.sleep(time)
     }
 }

@@ -31,7 +31,7 @@ pub fn copied() -> u64 {
 }
 
 /// Memory without bytes.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Block;
 
 impl Memory for Block {

@@ -2,18 +2,22 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::io;
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smbd_core::backend::{OutOfMemory, OutOfRange};
 
 /// Memory that a device can access. Clones name the same memory; it is freed with the last of them.
-pub trait Memory: Clone + Send + Sync + 'static {
+pub trait Memory: fmt::Debug + Send + Sync + 'static {
     /// Allocates `len` bytes, all zero.
     ///
     /// # Errors
     /// There is not enough memory.
-    fn allocate(len: u32) -> Result<Self, OutOfMemory>;
+    fn allocate(len: u32) -> Result<Self, OutOfMemory>
+    where
+        Self: Sized;
 
     /// Copies `bytes` to it, from byte `offset` on.
     ///
@@ -37,6 +41,51 @@ pub trait Memory: Clone + Send + Sync + 'static {
         let read = self.read(offset, to.get_mut(start..).unwrap_or_default());
         read.inspect_err(|_| to.truncate(start))
     }
+
+    /// Reads up to `len` bytes of a file, from byte `at` on, to byte `offset` of the memory and behind it. Returns their number: 0 at the end of
+    /// the file. Memory that the system can read to has no copy on the way.
+    ///
+    /// # Errors
+    /// Those of the file; `InvalidInput`: the range is not inside the memory.
+    fn read_file(&self, file: &dyn File, at: u64, offset: u32, len: u32) -> io::Result<usize> {
+        let mut bytes = vec![0; len as usize];
+        let count = file.read_at(at, &mut bytes)?;
+        let read = bytes.get(..count).unwrap_or(&bytes);
+        self.fill(offset, read).map_err(invalid)?;
+        Ok(count)
+    }
+
+    /// Writes up to `len` bytes of the memory, from byte `offset` on, to byte `at` of a file and behind it. Returns their number.
+    ///
+    /// # Errors
+    /// Those of the file; `InvalidInput`: the range is not inside the memory.
+    fn write_file(&self, file: &dyn File, at: u64, offset: u32, len: u32) -> io::Result<usize> {
+        let mut bytes = Vec::new();
+        self.append_to(offset, len, &mut bytes).map_err(invalid)?;
+        file.write_at(at, &bytes)
+    }
+}
+
+fn invalid(outside: OutOfRange) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, outside)
+}
+
+/// A file that memory is read from and written to.
+pub trait File {
+    /// The descriptor by which the system reads and writes the file, if there is one.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Reads bytes, from byte `at` on. Returns their number: 0 at the end of the file.
+    ///
+    /// # Errors
+    /// Those of the file.
+    fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes bytes, from byte `at` on. Returns their number.
+    ///
+    /// # Errors
+    /// Those of the file.
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<usize>;
 }
 
 /// The memory of a transport without RDMA. There is none, and no value of this type.
@@ -119,6 +168,18 @@ impl Memory for Heap {
         let range = range(&all, offset, len as usize)?;
         to.extend_from_slice(all.get(range).unwrap_or_default());
         Ok(())
+    }
+
+    fn read_file(&self, file: &dyn File, at: u64, offset: u32, len: u32) -> io::Result<usize> {
+        let mut all = self.bytes();
+        let range = range(&all, offset, len as usize).map_err(invalid)?;
+        file.read_at(at, all.get_mut(range).unwrap_or_default())
+    }
+
+    fn write_file(&self, file: &dyn File, at: u64, offset: u32, len: u32) -> io::Result<usize> {
+        let all = self.bytes();
+        let range = range(&all, offset, len as usize).map_err(invalid)?;
+        file.write_at(at, all.get(range).unwrap_or_default())
     }
 }
 

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 
 use crate::link::{Ending, Event, Piece};
-pub use memory::{Heap, Memory, NoMemory};
+pub use memory::{File, Heap, Memory, NoMemory};
 
 /// An established connection that carries messages: over an RDMA device ([`link::Owned`](crate::link::Owned)), over another process that
 /// has the device (`smbd_broker::client::Carried`), or over TCP ([`Tcp`](crate::tcp::Tcp)), which has no RDMA.
@@ -24,7 +24,7 @@ pub use memory::{Heap, Memory, NoMemory};
 /// The owner names RDMA operations and registrations with values of type `N`, as the `wr_id` of verbs: events repeat them.
 pub trait Transport<N> {
     /// Memory that the peer's data are moved to and from.
-    type Memory: Memory;
+    type Memory: Memory + Clone;
 
     /// The error of what is below the connection: a device, a socket.
     type Error: Error;

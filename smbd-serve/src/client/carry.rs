@@ -2,23 +2,28 @@
 
 use std::sync::Arc;
 
-use smbd_smb2::server::{ConnectionId, Done, Operation, OperationId, carry_out as of_file, close};
+use smbd_link::transport::Memory;
+use smbd_smb2::server::{
+    Completion, ConnectionId, Done, Operation, OperationId, WriteData, carry_out as of_file, close,
+};
+use smbd_smb2::wire::NtStatus;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::clock::now;
 use super::named;
 use crate::host::{Host, Told};
+use crate::link::Data;
 use crate::served::Served;
 
-/// Begins an operation of a client, in a thread. What looks up a path or lists a directory waits for one of the client's `turns`; of all
+/// Begins an operation of a client, in a thread. `data` is memory of its data, if they go by RDMA. What looks up a path or lists a directory waits for one of the client's `turns`; of all
 /// clients, as many list directories as may read large ones.
 pub(super) fn start<F: Served>(
     host: Arc<Host<F>>,
     turns: &Arc<Semaphore>,
     (number, id): (ConnectionId, OperationId),
     operation: Operation,
-    data: Vec<u8>,
+    data: Option<Data>,
 ) {
     if named::has_path(&operation) {
         named::start(host, turns, (number, id), operation);
@@ -40,17 +45,16 @@ pub(super) fn start<F: Served>(
     });
 }
 
-/// Carries out an operation, and tells its client. `data` is what was fetched for it.
+/// Carries out an operation, and tells its client. `data` is memory of its data, if they go by RDMA.
 pub(super) fn carry_out<F: Served>(
     host: &Host<F>,
     number: ConnectionId,
     id: OperationId,
     operation: Operation,
-    data: Vec<u8>,
+    data: Option<Data>,
     now: u64,
 ) {
     let unlocks = matches!(operation, Operation::Unlock(..) | Operation::Close { .. });
-    let mut buffer = data;
     let done = match operation {
         // Nobody waits for a disk here.
         Operation::Lock(..) | Operation::Unlock(..) => {
@@ -68,12 +72,37 @@ pub(super) fn carry_out<F: Served>(
         }
         other => {
             let file = host.file((number, other.handle()));
-            file.and_then(|(mut share, file)| of_file(&mut share, &file, other, Some(&mut buffer), now))
+            file.and_then(|(mut share, file)| of_share(&mut share, &file, other, data.as_deref(), now))
         }
     };
-    let data = matches!(done, Ok(Done::Count(_))).then_some(buffer);
+    let data = data.filter(|_| matches!(done, Ok(Done::Count(_))));
     host.tell(number, Told::Done(id, done, data));
     if unlocks {
         host.retry();
+    }
+}
+
+/// Carries out an operation of an open file. Data that go by RDMA are read to their memory, and written from there.
+fn of_share<F: Served>(
+    share: &mut F,
+    file: &F::File,
+    operation: Operation,
+    data: Option<&dyn Memory>,
+    now: u64,
+) -> Completion {
+    match operation {
+        Operation::ReadChannel { offset, len, .. } => {
+            let memory = data.ok_or(NtStatus::INTERNAL_ERROR)?;
+            let count = share.read_to(file, offset, (memory, len))?;
+            u32::try_from(count).map(Done::Count).map_err(|_| NtStatus::INTERNAL_ERROR)
+        }
+        Operation::Write { offset, data: WriteData::Channel(len), through, append_only, .. } => {
+            if append_only && share.attributes(file)?.end_of_file > offset {
+                return Err(NtStatus::ACCESS_DENIED);
+            }
+            let memory = data.ok_or(NtStatus::INTERNAL_ERROR)?;
+            share.write_from(file, offset, (memory, len), through, now).map(|()| Done::Nothing)
+        }
+        other => of_file(share, file, other, None, now),
     }
 }

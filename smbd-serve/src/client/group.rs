@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use smbd_link::transport::Heap;
+use smbd_link::transport::Memory as _;
 use smbd_smb2::server::{Action, Client, ConnectionId, LinkId, Operation, OperationId};
-use smbd_smb2::wire::Guid;
+use smbd_smb2::wire::{Guid, NtStatus};
 use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
@@ -20,7 +22,7 @@ use super::member::{End, First, Member, Newcomer, add, stopped};
 use super::named::LOOKING_MAX;
 use crate::announce::Known;
 use crate::host::{Host, REPLACED_MAX, Replaced, Told};
-use crate::link::{Event, Order, first};
+use crate::link::{Data, Event, Order};
 use crate::served::Served;
 
 /// Gives a connection to its client, which begins if it is the first.
@@ -74,8 +76,8 @@ struct Group<F: Served> {
     turned_away: Vec<Newcomer>,
     told: UnboundedReceiver<Told>,
     replaced: mpsc::Receiver<Replaced>,
-    /// What was fetched for an operation, or read by it.
-    data: BTreeMap<OperationId, Vec<u8>>,
+    /// Memory with what was fetched for an operation, or read by it.
+    data: BTreeMap<OperationId, Data>,
     /// Operations that a thread carries out.
     running: BTreeSet<OperationId>,
     /// Those of them for which the client does not want to wait.
@@ -216,17 +218,16 @@ impl<F: Served> Group<F> {
                 (Action::RdmaRead { id, buffers, len }, Some(member)) => {
                     member.link.order(Order::Fetch { id, buffers, len });
                 }
-                (Action::RdmaWrite { id, buffers, len }, Some(member)) => {
-                    let data = first(self.data.remove(&id).unwrap_or_default(), len);
-                    add(&mut member.counts.rdma_out, data.len());
-                    member.link.order(Order::Deliver { id, data, buffers });
-                }
-                (Action::Transform { id, len }, _) => {
-                    let data = self.data.get_mut(&id).and_then(|data| data.get_mut(..len as usize));
-                    // Without its data a request fails.
-                    let _ = self.client.transform(self.clock.now(), id, &mut [data.unwrap_or_default()]);
-                }
-                (Action::File { id, operation }, _) => self.start(id, operation),
+                (Action::RdmaWrite { id, buffers, len }, Some(member)) => match self.data.remove(&id) {
+                    Some(data) => {
+                        add(&mut member.counts.rdma_out, len as usize);
+                        member.link.order(Order::Deliver { id, data, len, buffers });
+                    }
+                    // It was read.
+                    None => _ = self.client.rdma_done(self.clock.now(), id, false),
+                },
+                (Action::Transform { id, len }, _) => self.transform(id, len),
+                (Action::File { id, operation }, _) => self.start(on, id, operation),
                 (Action::Cancel(id), _) => self.cancel(id),
                 (Action::SessionReplaced { session_id, user }, _) => {
                     self.host.replaced(self.number, session_id, &user);
@@ -257,10 +258,47 @@ impl<F: Served> Group<F> {
         });
     }
 
-    fn start(&mut self, id: OperationId, operation: Operation) {
+    /// Signs, encrypts or looks at data, which are not where a device knows them meanwhile.
+    fn transform(&mut self, id: OperationId, len: u32) {
+        let (data, mut bytes) = (self.data.get(&id), Vec::new());
+        // Without its data a request fails.
+        let is_there = data.is_some_and(|data| data.append_to(0, len, &mut bytes).is_ok());
+        let pieces = if is_there { &mut bytes[..] } else { &mut [] };
+        let _ = self.client.transform(self.clock.now(), id, &mut [pieces]);
+        if let Some(data) = self.data.get(&id) {
+            // They were there.
+            let _ = data.fill(0, &bytes);
+        }
+    }
+
+    fn start(&mut self, on: Option<LinkId>, id: OperationId, operation: Operation) {
+        let data = match operation {
+            Operation::ReadChannel { len, .. } => match self.memory(on, len) {
+                Ok(memory) => Some(memory),
+                Err(why) => return self.fail(on, id, why),
+            },
+            _ => self.data.remove(&id),
+        };
         self.running.insert(id);
-        let data = self.data.remove(&id).unwrap_or_default();
         start(Arc::clone(&self.host), &self.turns, (self.number, id), operation, data);
+    }
+
+    /// Memory of a connection for data of an operation.
+    fn memory(&mut self, on: Option<LinkId>, len: u32) -> Result<Data, String> {
+        match on.and_then(|on| self.members.get_mut(&on)) {
+            Some(member) => member.link.memory(len),
+            // Of a connection that is there no more: nobody gets the data.
+            None => Ok(Arc::new(Heap::allocate(len).map_err(|error| error.to_string())?)),
+        }
+    }
+
+    /// There is no memory for an operation, which fails, and its connection with it.
+    fn fail(&mut self, on: Option<LinkId>, id: OperationId, why: String) {
+        self.running.insert(id);
+        self.host.tell(self.number, Told::Done(id, Err(NtStatus::INSUFFICIENT_RESOURCES), None));
+        if let Some(on) = on {
+            self.lose(on, why);
+        }
     }
 
     /// The client does not want to wait for a lock. One that is still being tried is looked at when it waits.
@@ -360,10 +398,12 @@ impl<F: Served> Group<F> {
             }
             Event::PastRequest(request) => self.client.past_request(now, on, &request),
             Event::PastResponse(response) => self.client.past_response(now, on, &response),
-            Event::Fetched(id, data) => {
-                let (is_success, data) = (data.is_some(), data.unwrap_or_default());
-                add(&mut member.counts.rdma_in, data.len());
-                self.data.insert(id, data);
+            Event::Fetched { id, data, len } => {
+                let is_success = data.is_some();
+                if let Some(data) = data {
+                    add(&mut member.counts.rdma_in, len as usize);
+                    self.data.insert(id, data);
+                }
                 // It was asked for.
                 let _ = self.client.rdma_done(now, id, is_success);
             }
@@ -378,7 +418,7 @@ impl<F: Served> Group<F> {
             Told::Done(id, completion, data) => {
                 self.running.remove(&id);
                 self.cancelled.remove(&id);
-                if let Some(data) = data.filter(|data| !data.is_empty()) {
+                if let Some(data) = data {
                     self.data.insert(id, data);
                 }
                 // The server has forgotten it if its client has left.

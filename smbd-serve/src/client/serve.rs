@@ -61,7 +61,7 @@ async fn first_message<F: Served>(host: &Host<F>, link: &mut (dyn Link + Send)) 
         Ok(Ok(Event::Message(message))) => Ok(First::Message(message)),
         Ok(Ok(Event::PastRequest(request))) => Ok(First::Past(request)),
         Ok(Ok(Event::PastResponse(_))) => Err("an answer to nothing that is known".to_owned()),
-        Ok(Ok(Event::Fetched(..) | Event::Delivered(..))) => {
+        Ok(Ok(Event::Fetched { .. } | Event::Delivered(..))) => {
             Err("a transfer that nobody asked for".to_owned())
         }
         Ok(Err(lost)) => Err(lost),

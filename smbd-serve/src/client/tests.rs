@@ -29,6 +29,7 @@ use bytes::Bytes;
 use smbd_client::{Remote, Settings};
 use smbd_link::tcp::Tcp;
 use smbd_link::time::TokioTime;
+use smbd_link::transport::{Heap, Memory as _};
 
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -170,7 +171,8 @@ impl Two {
     }
 
     fn carry_out(&self, at: usize, id: u64, operation: Operation) {
-        carry_out(&self.rig.host, self.numbers[at], OperationId(id), operation, Vec::new(), 0);
+        let memory = Arc::new(Heap::allocate(1 << 16).unwrap());
+        carry_out(&self.rig.host, self.numbers[at], OperationId(id), operation, Some(memory), 0);
     }
 
     fn next(&mut self, at: usize) -> Option<Told> {

@@ -1,10 +1,12 @@
 //! The bytes of an open file.
 
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{fdatasync, fsync};
 use rustix::io::{Errno, pread, pwrite};
+use smbd_link::transport::{File, Memory};
 use smbd_smb2::server::FileResult;
 use smbd_smb2::wire::NtStatus;
 
@@ -30,17 +32,37 @@ impl Data {
     /// # Errors
     /// STATUS_INVALID_DEVICE_REQUEST for a directory, or whatever keeps it from being read.
     pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> FileResult<usize> {
+        self.read_steps(offset, into.len(), |at, done| {
+            pread(&self.fd, into.get_mut(done..).unwrap_or_default(), at)
+        })
+    }
+
+    /// The same, to the beginning of memory.
+    pub(super) fn read_to(&self, offset: u64, (memory, len): (&dyn Memory, u32)) -> FileResult<usize> {
+        self.read_steps(offset, len as usize, |at, done| {
+            let (done, left) = rest(len, done);
+            memory.read_file(self, at, done, left).map_err(|error| errno(&error))
+        })
+    }
+
+    /// Reads `len` bytes in steps, each from a place in the file on, behind so many bytes.
+    fn read_steps(
+        &self,
+        offset: u64,
+        len: usize,
+        mut step: impl FnMut(u64, usize) -> Result<usize, Errno>,
+    ) -> FileResult<usize> {
         may_wait();
-        let mut len = 0;
-        while let Some(rest) = into.get_mut(len..).filter(|rest| !rest.is_empty()) {
-            let at = offset.saturating_add(len as u64);
+        let mut done = 0;
+        while done < len {
+            let at = offset.saturating_add(done as u64);
             // There are no files as long as that.
             if i64::try_from(at).is_err() {
                 break;
             }
-            match pread(&self.fd, rest, at) {
+            match step(at, done) {
                 Ok(0) => break,
-                Ok(more) => len = len.saturating_add(more),
+                Ok(more) => done = done.saturating_add(more),
                 Err(Errno::INTR) => {}
                 Err(Errno::ISDIR) => return Err(NtStatus::INVALID_DEVICE_REQUEST),
                 Err(error) => return Err(status::of(error)),
@@ -48,26 +70,50 @@ impl Data {
         }
         // They are read, whether the time could be set again or not.
         let _ = self.held.set(&self.fd);
-        Ok(len)
+        Ok(done)
     }
 
     /// Writes all of it from `offset` on. `through`: it is on disk then.
     ///
     /// # Errors
     /// STATUS_DISK_FULL, or whatever keeps it from being written. Some of it may be written then.
-    pub(super) fn write(&self, offset: u64, mut data: &[u8], through: bool) -> FileResult<()> {
+    pub(super) fn write(&self, offset: u64, data: &[u8], through: bool) -> FileResult<()> {
+        self.write_steps(offset, data.len(), through, |at, done| {
+            pwrite(&self.fd, data.get(done..).unwrap_or_default(), at)
+        })
+    }
+
+    /// The same, of what is at the beginning of memory.
+    pub(super) fn write_from(
+        &self,
+        offset: u64,
+        (memory, len): (&dyn Memory, u32),
+        through: bool,
+    ) -> FileResult<()> {
+        self.write_steps(offset, len as usize, through, |at, done| {
+            let (done, left) = rest(len, done);
+            memory.write_file(self, at, done, left).map_err(|error| errno(&error))
+        })
+    }
+
+    /// Writes `len` bytes in steps, as [`Self::read_steps`] reads them.
+    fn write_steps(
+        &self,
+        offset: u64,
+        len: usize,
+        through: bool,
+        mut step: impl FnMut(u64, usize) -> Result<usize, Errno>,
+    ) -> FileResult<()> {
         may_wait();
-        let mut at = offset;
-        while !data.is_empty() {
+        let mut done = 0;
+        while done < len {
+            let at = offset.saturating_add(done as u64);
             if i64::try_from(at).is_err() {
                 return Err(NtStatus::DISK_FULL);
             }
-            match pwrite(&self.fd, data, at) {
+            match step(at, done) {
                 Ok(0) => return Err(NtStatus::DISK_FULL),
-                Ok(len) => {
-                    at = at.saturating_add(len as u64);
-                    data = data.get(len..).unwrap_or_default();
-                }
+                Ok(more) => done = done.saturating_add(more),
                 Err(Errno::INTR) => {}
                 // Too far, for this file system.
                 Err(Errno::INVAL) => return Err(NtStatus::DISK_FULL),
@@ -86,5 +132,30 @@ impl Data {
     pub(super) fn flush(&self) -> FileResult<()> {
         may_wait();
         fsync(&self.fd).map_err(status::of)
+    }
+}
+
+/// What is done of a transfer of `len` bytes, and what is left of it.
+fn rest(len: u32, done: usize) -> (u32, u32) {
+    let done = u32::try_from(done).unwrap_or(len);
+    (done, len.saturating_sub(done))
+}
+
+/// The error of the system; memory that does not have its range is told as a fault of this side.
+fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::FAULT)
+}
+
+impl File for Data {
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.fd.as_fd())
+    }
+
+    fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
+        Ok(pread(&self.fd, into, at)?)
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<usize> {
+        Ok(pwrite(&self.fd, bytes, at)?)
     }
 }

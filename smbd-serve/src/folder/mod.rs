@@ -49,6 +49,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
+use smbd_link::transport::Memory;
 use smbd_smb2::security::capital;
 use smbd_smb2::server::{
     Attributes, Change, Entry, FileResult, FileSystem, OpenParameters, SharePath, Volume,
@@ -234,6 +235,26 @@ impl FileSystem for Folder {
 }
 
 impl Served for Folder {
+    fn read_to(
+        &mut self,
+        file: &FolderFile,
+        offset: u64,
+        (memory, len): (&dyn Memory, u32),
+    ) -> FileResult<usize> {
+        self.reading(file, offset, len.into())?.read_to(offset, (memory, len))
+    }
+
+    fn write_from(
+        &mut self,
+        file: &FolderFile,
+        offset: u64,
+        (memory, len): (&dyn Memory, u32),
+        through: bool,
+        _: u64,
+    ) -> FileResult<()> {
+        self.writing(file, offset, len.into())?.write_from(offset, (memory, len), through)
+    }
+
     fn open_soon(
         &mut self,
         parameters: &OpenParameters,

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use smbd_core::backend::OutOfMemory;
 use smbd_core::error::{CloseReason, DisconnectReason};
 use smbd_core::{Instant, RdmaVerb};
 use smbd_link::Failure;
@@ -15,17 +15,15 @@ use smbd_link::time::Clock;
 use smbd_link::transport::{Memory, Past, Transport};
 use smbd_smb2::server::{self, OperationId};
 
+use super::pool::Pool;
 use super::queue::Queue;
 use super::stuck::{Watch, too_long};
-use super::{Event, Link, Order};
+use super::{Data, Event, Link, Order};
 
 /// Transfers by RDMA that are under way at one time. The configuration of a connection has to allow so many operations.
 pub const TRANSFERS_MAX: u16 = 32;
 /// Bytes that may wait to be sent before no other message is taken.
 const WAITING_MAX: usize = 4 << 20;
-/// Idle buffers that are kept, and the shortest that is made, in bytes.
-const IDLE_MAX: usize = 8;
-const BUFFER_MIN: u32 = 64 << 10;
 
 /// A connection over a transport. Transfers have buffers of its own, which are used again.
 pub struct Channel<T: Transport<OperationId>, C: Clock> {
@@ -37,22 +35,16 @@ pub struct Channel<T: Transport<OperationId>, C: Clock> {
     /// Those that are over, and whether all bytes were moved.
     over: VecDeque<(OperationId, bool)>,
     watch: Watch<C::Sleep>,
-    idle: Vec<Buffer<T::Memory>>,
+    pool: Pool<T::Memory>,
     /// Why nothing goes on.
     lost: Option<String>,
     /// The transport has told its end.
     is_over: bool,
 }
 
-struct Buffer<M> {
-    memory: M,
-    /// Its length in bytes.
-    len: u32,
-}
-
 struct Transfer<M> {
     id: OperationId,
-    buffer: Buffer<M>,
+    memory: Arc<M>,
     len: u32,
     is_fetch: bool,
     /// When it was ordered: time in which it waited for others counts.
@@ -70,7 +62,7 @@ impl<T: Transport<OperationId>, C: Clock> Channel<T, C> {
             transfers: Vec::new(),
             over: VecDeque::new(),
             watch: Watch::new(),
-            idle: Vec::new(),
+            pool: Pool::new(),
             lost: None,
             is_over: false,
         }
@@ -119,32 +111,30 @@ impl<T: Transport<OperationId>, C: Clock> Channel<T, C> {
 
     /// Gives the connection an order, which came at `began`.
     fn take(&mut self, began: Instant, order: Order) -> Result<(), String> {
-        let (id, verb, buffer, remote, len) = match order {
+        let (id, verb, memory, remote, len) = match order {
             Order::Send { message, invalidate } => {
                 self.transport.send(message, invalidate);
                 return Ok(());
             }
-            Order::Fetch { id, buffers, len } => (id, RdmaVerb::Read, self.buffer(len)?, buffers, len),
-            Order::Deliver { id, data, buffers } => {
-                let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
-                let buffer = self.buffer(len)?;
-                buffer.memory.fill(0, &data).map_err(|outside| outside.to_string())?;
-                (id, RdmaVerb::Write, buffer, buffers, len)
+            Order::Fetch { id, buffers, len } => (id, RdmaVerb::Read, self.pool.take(len)?, buffers, len),
+            Order::Deliver { id, data, len, buffers } => {
+                let own = self.pool.own(&data);
+                (id, RdmaVerb::Write, own.map_or_else(|| self.copied(&data, len), Ok)?, buffers, len)
             }
         };
+        self.transport.rdma(id, verb, T::Memory::clone(&memory), remote.into(), 0, len);
         let is_fetch = verb == RdmaVerb::Read;
-        self.transport.rdma(id, verb, buffer.memory.clone(), remote.into(), 0, len);
-        self.transfers.push(Transfer { id, buffer, len, is_fetch, began });
+        self.transfers.push(Transfer { id, memory, len, is_fetch, began });
         Ok(())
     }
 
-    /// A buffer of so many bytes at least.
-    fn buffer(&mut self, len: u32) -> Result<Buffer<T::Memory>, String> {
-        let fits = |buffer: &Buffer<_>| buffer.len >= len;
-        match self.idle.iter().position(fits) {
-            Some(at) => Ok(self.idle.swap_remove(at)),
-            None => new_buffer(len, T::Memory::allocate),
-        }
+    /// Memory of this connection with these data.
+    fn copied(&mut self, data: &Data, len: u32) -> Result<Arc<T::Memory>, String> {
+        let memory = self.pool.take(len)?;
+        let mut bytes = Vec::new();
+        let read = data.append_to(0, len, &mut bytes);
+        read.and_then(|()| memory.fill(0, &bytes)).map_err(|outside| outside.to_string())?;
+        Ok(memory)
     }
 
     /// A message that has come.
@@ -162,27 +152,13 @@ impl<T: Transport<OperationId>, C: Clock> Channel<T, C> {
     fn take_over(&mut self) -> Option<Event> {
         let (id, is_success) = self.over.pop_front()?;
         let at = self.transfers.iter().position(|transfer| transfer.id == id)?;
-        let Transfer { buffer, len, is_fetch, .. } = self.transfers.swap_remove(at);
-        let event = if is_fetch {
-            let mut data = Vec::new();
-            let is_there = is_success && buffer.memory.append_to(0, len, &mut data).is_ok();
-            Event::Fetched(id, is_there.then_some(data))
+        let Transfer { memory, len, is_fetch, .. } = self.transfers.swap_remove(at);
+        Some(if is_fetch {
+            let data = is_success.then_some(memory).map(|memory| -> Data { memory });
+            Event::Fetched { id, data, len }
         } else {
             Event::Delivered(id, is_success)
-        };
-        if self.idle.len() < IDLE_MAX {
-            self.idle.push(buffer);
-        }
-        Some(event)
-    }
-}
-
-/// A buffer of so many bytes at least.
-fn new_buffer<M>(len: u32, make: impl FnOnce(u32) -> Result<M, OutOfMemory>) -> Result<Buffer<M>, String> {
-    let room = len.max(BUFFER_MIN).checked_next_power_of_two().unwrap_or(len);
-    match make(room) {
-        Ok(memory) => Ok(Buffer { memory, len: room }),
-        Err(error) => Err(format!("a transfer by RDMA: {error}")),
+        })
     }
 }
 
@@ -209,6 +185,10 @@ where
             Some(_) => server::Transport::Rdma { send_max: limits.max_send },
             None => server::Transport::Tcp,
         }
+    }
+
+    fn memory(&mut self, len: u32) -> Result<Data, String> {
+        Ok(self.pool.take(len)?)
     }
 
     fn order(&mut self, order: Order) {
@@ -276,20 +256,5 @@ impl<T: Transport<OperationId>, C: Clock> fmt::Debug for Channel<T, C> {
             .field("transfers", &self.transfers.len())
             .field("lost", &self.lost)
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_transfer_for_which_there_is_no_memory_ends_its_connection_with_that_reason() {
-        let made = |len| if len == 128 << 10 { Err(OutOfMemory { len }) } else { Ok(len) };
-        let small = new_buffer(1, made).unwrap();
-        assert_eq!((small.memory, small.len), (64 << 10, 64 << 10));
-        let Err(said) = new_buffer((64 << 10) + 1, made) else { panic!("there is no memory") };
-        assert_eq!(said, format!("a transfer by RDMA: {}", OutOfMemory { len: 128 << 10 }));
-        assert!(said.contains("memory"), "{said}");
     }
 }

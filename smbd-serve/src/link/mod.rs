@@ -2,19 +2,25 @@
 //! [`smbd_smb2::server`] themselves; [`serve`](crate::serve()) does it with these.
 
 mod channel;
+mod pool;
 mod queue;
 mod stuck;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
+use smbd_link::transport::Memory;
 use smbd_smb2::server::{OperationId, Outgoing, Transport};
 use smbd_smb2::wire::{BufferDescriptorV1, Token};
 
 pub use channel::{Channel, TRANSFERS_MAX};
+
+/// Memory that data are moved to and from by RDMA. Clones are the same memory.
+pub type Data = Arc<dyn Memory>;
 
 /// What has come of a client.
 #[derive(Debug)]
@@ -25,8 +31,15 @@ pub enum Event {
     PastRequest(Bytes),
     /// The answer to such a request.
     PastResponse(Bytes),
-    /// What was asked for by [`Order::Fetch`]; nothing if that failed.
-    Fetched(OperationId, Option<Vec<u8>>),
+    /// What was asked for by [`Order::Fetch`].
+    Fetched {
+        /// The operation for which it is done.
+        id: OperationId,
+        /// The data are at the beginning of this memory; nothing if they were not read.
+        data: Option<Data>,
+        /// How many bytes.
+        len: u32,
+    },
     /// What was ordered by [`Order::Deliver`], and whether it is with the client.
     Delivered(OperationId, bool),
 }
@@ -54,8 +67,10 @@ pub enum Order {
     Deliver {
         /// The operation for which it is done.
         id: OperationId,
-        /// The data.
-        data: Vec<u8>,
+        /// The data, at the beginning of memory that is [`Link::memory`]'s. Other memory is copied.
+        data: Data,
+        /// How many bytes.
+        len: u32,
         /// Where they go.
         buffers: Vec<BufferDescriptorV1>,
     },
@@ -85,7 +100,8 @@ impl Order {
         let held = match self {
             Self::Send { message, .. } => message.len(),
             Self::Fetch { len, .. } => *len as usize,
-            Self::Deliver { data, .. } => data.capacity(),
+            // Its memory counts for the operation.
+            Self::Deliver { .. } => 0,
         };
         held.saturating_add(BESIDES)
     }
@@ -100,6 +116,12 @@ impl Order {
 pub trait Link {
     /// What the server has to know of it.
     fn transport(&self) -> Transport;
+
+    /// Memory of this connection, of `len` bytes at least, for data that are delivered. It is used again when nobody else has it.
+    ///
+    /// # Errors
+    /// There is no memory, and why the connection is to be ended.
+    fn memory(&mut self, len: u32) -> Result<Data, String>;
 
     /// Takes an order. It is taken always, and waits if it has to.
     fn order(&mut self, order: Order);
@@ -119,11 +141,4 @@ pub trait Link {
 
     /// Ends the connection, when what was ordered is done, in `within` at most. Ready when it is over.
     fn poll_close(&mut self, within: Duration, cx: &mut Context<'_>) -> Poll<()>;
-}
-
-/// The first `len` bytes, without memory for many more: they may wait for long.
-pub(crate) fn first(mut data: Vec<u8>, len: u32) -> Vec<u8> {
-    data.truncate(len as usize);
-    // Not shrunk in place: see `ReadBuffer::truncate`.
-    if data.capacity() / 2 > data.len() { data.as_slice().into() } else { data }
 }

@@ -119,8 +119,13 @@ async fn a_transfer_that_does_not_end_ends_its_connection_and_those_that_do_end_
         let (name, _, memory) = link.script().under_way.pop().unwrap();
         memory.fill(0, b"read").unwrap();
         link.script().events.push_back(LinkEvent::RdmaDone { name, result: Ok(()) });
-        let Event::Fetched(_, Some(data)) = event(&mut link).await.unwrap() else { panic!("it was read") };
-        assert!(data.len() == 100 && data.starts_with(b"read"));
+        let event = event(&mut link).await.unwrap();
+        let Event::Fetched { data: Some(data), len: 100, .. } = event else {
+            panic!("it was read: {event:?}")
+        };
+        let mut bytes = [0; 4];
+        data.read(0, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"read");
     }
     // Without any, time is of no account.
     advance(10 * LIMIT).await;
@@ -157,7 +162,7 @@ async fn so_many_transfers_are_under_way_and_a_message_behind_them_waits() {
     let (name, ..) = link.script().under_way.remove(0);
     link.script().events.push_back(LinkEvent::RdmaDone { name, result: Ok(()) });
     advance(SECOND).await;
-    assert!(matches!(event(&mut link).await, Ok(Event::Fetched(OperationId(0), Some(_)))));
+    assert!(matches!(event(&mut link).await, Ok(Event::Fetched { id: OperationId(0), data: Some(_), .. })));
     assert!(is_silent(&mut link).await);
     assert_eq!(link.script().under_way.len(), usize::from(TRANSFERS_MAX));
 }
@@ -171,4 +176,33 @@ async fn messages_that_came_before_the_end_are_taken_first_if_they_are_wanted() 
     assert_eq!(&first[..], b"one");
     let unwanted = poll_fn(|cx| link.poll_event(cx, false)).await;
     assert_eq!(unwanted.unwrap_err(), "the client has left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_read_to_memory_of_the_connection_is_delivered_without_a_copy_and_other_memory_with_one() {
+    let mut link = Channel::new(Script::default(), TokioTime::start());
+    let own = link.memory(100).unwrap();
+    own.fill(0, b"own").unwrap();
+    let foreign: super::Data = Arc::new(Heap::allocate(3).unwrap());
+    foreign.fill(0, b"far").unwrap();
+    for (id, data) in [(1, &own), (2, &foreign)] {
+        link.order(Order::Deliver {
+            id: OperationId(id),
+            data: Arc::clone(data),
+            len: 3,
+            buffers: Vec::new(),
+        });
+    }
+    assert!(is_silent(&mut link).await);
+    let bytes = |memory: &Heap| {
+        let mut bytes = [0; 3];
+        memory.read(0, &mut bytes).unwrap();
+        bytes
+    };
+    let under_way: Vec<_> = link.script().under_way.drain(..).map(|(_, _, memory)| memory).collect();
+    assert_eq!([bytes(&under_way[0]), bytes(&under_way[1])], [*b"own", *b"far"]);
+    // The same memory, and another one.
+    own.fill(0, b"new").unwrap();
+    foreign.fill(0, b"off").unwrap();
+    assert_eq!([bytes(&under_way[0]), bytes(&under_way[1])], [*b"new", *b"far"]);
 }

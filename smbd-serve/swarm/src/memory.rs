@@ -39,7 +39,7 @@ impl transport::Memory for Memory {
 }
 
 /// Memory of which is known whether the peer has access to it.
-pub trait Watched: transport::Memory {
+pub trait Watched: transport::Memory + Clone {
     /// Whether it has it now.
     fn is_open(&self) -> bool;
 

@@ -7,15 +7,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use smbd_client::drive::{Clock, Driver};
-use smbd_core::Instant;
+use smbd_client::drive::Driver;
 use smbd_link::Messages;
 use smbd_link::link::{Link, Owned, Rest};
 use smbd_link::tcp::Tcp;
 use smbd_link::transport::{Limits, Transport};
 use smbd_serve::link::Channel;
 use smbd_sim::device::Placed;
-use smbd_sim::loops::{LoopEnd, Stage, Timer};
+use smbd_sim::loops::{LoopEnd, Stage};
 use smbd_sim::oracle::{Failure, Law};
 use smbd_sim::{Rng, Side};
 use smbd_smb2::client::{self, Client, RegistrationId};
@@ -49,22 +48,6 @@ pub struct Report {
     pub counts: Vec<(&'static str, u64)>,
 }
 
-/// The time of a stage.
-#[derive(Clone, Debug)]
-pub struct VirtualTime(pub Stage);
-
-impl Clock for VirtualTime {
-    type Sleep = Timer;
-
-    fn now(&self) -> Instant {
-        self.0.now()
-    }
-
-    fn sleep_until(&self, at: Instant) -> Timer {
-        self.0.sleep_until(at)
-    }
-}
-
 /// Everything that both sides of a run are made of.
 pub struct Scene {
     pub shared: Shared,
@@ -90,7 +73,7 @@ impl Scene {
     /// A connection of the client that the server gets.
     pub fn arrival(&self, number: usize, transport: impl Transport<OperationId> + 'static) -> Arrival {
         let shared = self.of(number).clone();
-        let end = Box::new(Channel::new(transport, VirtualTime(shared.notes.stage().clone())));
+        let end = Box::new(Channel::new(transport, shared.notes.stage().clone()));
         Arrival { end, changer: self.changer(number, Side::Acceptor), shared }
     }
 
@@ -306,7 +289,7 @@ where
         Err(error) => return notes.judge(Err(format!("plan: {error}"))),
     };
     let work = Work::new(&scene.shared, &scene.content, (scene.chance(), scene.tap.clone()));
-    let driver = Driver::new(Client::new(config), transport, work, VirtualTime(notes.stage().clone()));
+    let driver = Driver::new(Client::new(config), transport, work, notes.stage().clone());
     let mut running = pin!(driver.run());
     poll_fn(|cx| {
         if running.as_mut().poll(cx).is_ready() {

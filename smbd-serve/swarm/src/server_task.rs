@@ -18,6 +18,7 @@ use smbd_sim::loops::Timer;
 use smbd_smb2::server::{
     Action, Client, Completion, Files, LinkId, Memory as MemoryFiles, Operation, OperationId,
 };
+use smbd_smb2::wire::BufferDescriptorV1;
 
 use crate::common::law;
 use crate::common::pipe::Pipe;
@@ -243,9 +244,10 @@ impl ServerTask {
         match event? {
             Event::Message(mut message) => self.receive(at, &mut message),
             Event::PastRequest(_) | Event::PastResponse(_) => return Err("there is no past".to_owned()),
-            Event::Fetched(id, data) => {
-                let is_success = data.is_some();
-                if let Some(mut bytes) = data.filter(|bytes| !bytes.is_empty()) {
+            Event::Fetched { id, data, len } => {
+                let mut bytes = Vec::new();
+                let is_success = data.is_some_and(|data| data.append_to(0, len, &mut bytes).is_ok());
+                if !bytes.is_empty() {
                     self.tamper(&mut bytes);
                     self.buffers.insert(id, bytes);
                 }
@@ -320,7 +322,7 @@ impl ServerTask {
                     let mut bytes = self.buffers.remove(&id).unwrap_or_default();
                     bytes.truncate(len as usize);
                     self.tamper(&mut bytes);
-                    self.order(at, Order::Deliver { id, data: bytes, buffers });
+                    self.deliver(at, id, &bytes, buffers);
                 }
                 Action::File { id, operation } => self.begin(id, operation),
                 Action::Transform { id, len } => self.transform(id, len as usize),
@@ -345,6 +347,24 @@ impl ServerTask {
         let Self { buffers, work, .. } = self;
         buffers.retain(|id, _| work.iter().any(|work| work.id == *id));
         any
+    }
+
+    /// Delivers data on a connection.
+    fn deliver(
+        &mut self,
+        at: Option<usize>,
+        id: OperationId,
+        bytes: &[u8],
+        buffers: Vec<BufferDescriptorV1>,
+    ) {
+        let Some(member) = at.and_then(|at| self.members.get_mut(at)) else { return };
+        let len = bytes.len() as u32;
+        let filled = member.end.memory(len).map(|data| data.fill(0, bytes).map(|()| data));
+        if let Ok(Ok(data)) = filled {
+            member.end.order(Order::Deliver { id, data, len, buffers });
+        } else {
+            self.shared.notes.judge(Err("driven: there is no memory for a transfer".to_owned()));
+        }
     }
 
     /// Orders something on a connection. One whose end is told has no orders any more.

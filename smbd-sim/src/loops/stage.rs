@@ -13,6 +13,7 @@ use std::time::Duration;
 use smbd_core::backend::OutOfRange;
 use smbd_core::{Instant, Token};
 use smbd_link::Messages;
+use smbd_link::time::Clock;
 
 use super::end::LoopEnd;
 use super::hub::{Dropped, Hub};
@@ -58,6 +59,18 @@ impl Drop for Named {
 impl Placed for Block {
     fn range(&self) -> Range {
         self.0.range
+    }
+}
+
+impl Clock for Stage {
+    type Sleep = Timer;
+
+    fn now(&self) -> Instant {
+        Self::now(self)
+    }
+
+    fn sleep_until(&self, at: Instant) -> Timer {
+        Self::sleep_until(self, at)
     }
 }
 

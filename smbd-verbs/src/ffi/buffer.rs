@@ -165,6 +165,34 @@ impl Buffer {
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
+    /// Reads up to `len` bytes of a file, from its byte `at` on, straight into the buffer, from byte `offset` on (`pread`). Returns their
+    /// number, 0 at the end of the file.
+    ///
+    /// # Errors
+    /// `InvalidInput`: the range is not inside the buffer. Others are those of the file.
+    pub fn read_from(&self, file: BorrowedFd<'_>, at: u64, offset: u32, len: u32) -> io::Result<usize> {
+        let to = self.range(offset, len as usize).map_err(invalid)?;
+        let at = libc::off_t::try_from(at).map_err(io::Error::other)?;
+        let _alone = self.memory.copies.write().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the range is inside the mapping, and no other thread copies. Nobody has a reference to its bytes.
+        let got = unsafe { libc::pread(file.as_raw_fd(), to.as_ptr().cast(), len as usize, at) };
+        usize::try_from(got).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Writes up to `len` bytes of the buffer, from byte `offset` on, straight to a file, from its byte `at` on (`pwrite`). Returns their
+    /// number.
+    ///
+    /// # Errors
+    /// `InvalidInput`: the range is not inside the buffer. Others are those of the file.
+    pub fn write_to(&self, file: BorrowedFd<'_>, at: u64, offset: u32, len: u32) -> io::Result<usize> {
+        let from = self.range(offset, len as usize).map_err(invalid)?;
+        let at = libc::off_t::try_from(at).map_err(io::Error::other)?;
+        let _no_writer = self.memory.copies.read().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the range is inside the mapping, and no other thread writes it.
+        let written = unsafe { libc::pwrite(file.as_raw_fd(), from.as_ptr().cast(), len as usize, at) };
+        usize::try_from(written).map_err(|_| io::Error::last_os_error())
+    }
+
     /// Where it begins.
     pub(super) fn start(&self) -> NonNull<u8> {
         self.memory.start

@@ -59,7 +59,7 @@ where
 impl<S, M, N> Carried<S, M, N>
 where
     S: PacketSocket<Descriptor: SlotFile>,
-    M: Memory,
+    M: Memory + Clone,
 {
     /// Gives the broker what waits, and takes what it tells.
     pub(super) fn drive(&mut self, cx: &mut Context<'_>) {

@@ -159,7 +159,7 @@ where
 impl<S, M, N> Transport<N> for Carried<S, M, N>
 where
     S: PacketSocket<Descriptor: SlotFile>,
-    M: Memory,
+    M: Memory + Clone,
 {
     type Memory = M;
     type Error = CarriedError;

@@ -3,9 +3,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::task::Waker;
 
-use smbd_core::backend::{OutOfMemory, OutOfRange};
 use smbd_core::error::{Aborted, CommandError, OpError, RdmaError};
 use smbd_link::link::why;
+use smbd_link::transport::Heap;
 
 use super::*;
 use crate::client::{Lost, Slots};
@@ -53,25 +53,6 @@ impl PacketSocket for Said {
     }
 }
 
-#[derive(Clone)]
-struct Heap(Arc<Mutex<Vec<u8>>>);
-
-impl Memory for Heap {
-    fn allocate(len: u32) -> Result<Self, OutOfMemory> {
-        Ok(Self(Arc::new(Mutex::new(vec![0; len as usize]))))
-    }
-
-    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
-        self.0.lock().unwrap()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
-        Ok(())
-    }
-
-    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
-        out.copy_from_slice(&self.0.lock().unwrap()[offset as usize..][..out.len()]);
-        Ok(())
-    }
-}
-
 fn heap(len: u32) -> Heap {
     Heap::allocate(len).unwrap()
 }
@@ -107,7 +88,7 @@ fn carried_from(packets: Packets, is_gone: bool) -> (Tested, Slots) {
 }
 
 fn order(carried: &mut Tested, name: u8, verb: RdmaVerb, memory: &Heap) {
-    let len = u32::try_from(memory.0.lock().unwrap().len()).unwrap();
+    let len = memory.len();
     let remote = Arc::new([BufferDescriptorV1 { offset: 0, token: Token(7), length: len }]);
     carried.rdma(name, verb, memory.clone(), remote, 0, len);
 }
@@ -177,7 +158,8 @@ fn what_was_read_from_the_client_is_in_its_buffer_when_that_is_told_and_only_if_
         let memory = heap(LEN);
         order(&mut carried, 1, RdmaVerb::Read, &memory);
         assert_eq!(told(&mut carried), [(1, result.to_owned())]);
-        let there = memory.0.lock().unwrap().clone();
+        let mut there = Vec::new();
+        memory.append_to(0, memory.len(), &mut there).unwrap();
         assert_eq!(there == bytes(), is_success);
         assert!(is_success || there.iter().all(|byte| *byte == 0), "what did not arrive is nobody's");
         assert_eq!(slots.count(), (2, 2));

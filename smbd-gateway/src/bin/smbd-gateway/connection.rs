@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use smbd_broker::client as broker;
-use smbd_gateway::{Tcp, TokioTime, close};
+use smbd_gateway::{Tcp, close};
 use smbd_link::link::Owned;
+use smbd_link::time::TokioTime;
 use smbd_link::transport::{Limits, Transport};
 use smbd_smb2::relay::{self, BufferId, Relay};
 use smbd_verbs::tokio::{AsyncEnd, Incoming, Options};
@@ -110,7 +111,7 @@ impl Client {
 
 /// Ends a connection of which nothing has become.
 async fn give_back(carried: impl Transport<BufferId, Memory = Buffer>) {
-    close(carried, CLOSE_WITHIN, TokioTime).await;
+    close(carried, CLOSE_WITHIN, TokioTime::start()).await;
 }
 
 fn tcp(stream: TcpStream) -> Result<Tcp, String> {

@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use smbd_core::error::{CloseReason, DisconnectReason};
-use smbd_gateway::{Ending, Pump, Rewriting, Tcp, TokioTime, close};
+use smbd_gateway::{Ending, Pump, Rewriting, Tcp, close};
+use smbd_link::time::TokioTime;
 use smbd_link::transport::Transport;
 use smbd_smb2::relay::{BufferId, Bytes, Reason};
 use smbd_verbs::Buffer;
@@ -50,7 +51,7 @@ pub(crate) async fn pass<S, R, T>(
         Err(error) => {
             named("client ended").with("why", error).write();
             drop(tcp);
-            close(transport, CLOSE_WITHIN, TokioTime).await;
+            close(transport, CLOSE_WITHIN, TokioTime::start()).await;
             return;
         }
     };

@@ -217,6 +217,25 @@ async fn a_message_that_comes_while_the_connection_is_driven_needs_nobody_to_wak
 }
 
 #[tokio::test(start_paused = true)]
+async fn room_that_comes_while_the_connection_is_driven_needs_nobody_to_wake_the_task() {
+    let mut rig = rig();
+    rig.log_in().await;
+    rig.client.is_slow.store(true, Ordering::Relaxed);
+    // One more than may wait.
+    let ids = 2..3 + ORDERS_MAX as u64;
+    let mut all = Vec::new();
+    for id in ids.clone() {
+        let answer = build(&Header::request::<EchoRequest>(id).response(NtStatus::SUCCESS), &EchoResponse {});
+        all.extend_from_slice(&(answer.len() as u32).to_be_bytes());
+        all.extend_from_slice(&answer);
+    }
+    rig.server.write_all(&all).await.unwrap();
+    for _ in ids {
+        assert!(matches!(rig.at_client().await, Got::Message(_, None)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn memory_that_the_client_does_not_have_ends_the_connection() {
     let mut rig = rig();
     rig.log_in().await;

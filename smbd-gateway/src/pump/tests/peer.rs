@@ -4,8 +4,8 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 
 use super::scripted;
-use crate::pump::clock::TokioTime;
 use crate::pump::peer::{Peer, waiting_max};
+use smbd_link::time::TokioTime;
 
 fn cx() -> Context<'static> {
     Context::from_waker(Waker::noop())
@@ -50,6 +50,6 @@ async fn a_transport_that_does_not_get_rid_of_its_orders_is_closed_without_them(
     peer.send(Bytes::from_static(b"never"), None);
     drop(hand.messages.take());
     let (start, within) = (tokio::time::Instant::now(), super::Duration::from_secs(3));
-    assert_eq!(peer.close(within, &TokioTime).await, "it left");
+    assert_eq!(peer.close(within, &TokioTime::start()).await, "it left");
     assert_eq!(start.elapsed(), within);
 }

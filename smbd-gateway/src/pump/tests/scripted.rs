@@ -20,8 +20,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// Orders that wait before no more should be given.
 pub(super) const ORDERS_MAX: usize = 8;
 
-/// The poll that sends a message, and both of the turn behind it, in which nothing moves.
-const QUIET: u32 = 3;
+/// The poll that sends a message, and that of the turn behind it, in which nothing moves.
+const QUIET: u32 = 2;
 
 /// Plain memory, which is not empty at first.
 #[derive(Clone, Debug)]
@@ -65,6 +65,8 @@ pub(super) struct Hand {
     pub(super) open: Open,
     /// Whether orders wait for ever.
     pub(super) is_stuck: Arc<AtomicBool>,
+    /// Whether orders wait for the second poll. Nobody is woken for it.
+    pub(super) is_slow: Arc<AtomicBool>,
     /// What comes when the connection is polled for the second time after a message was sent. It wakes nobody.
     pub(super) next: Arc<Mutex<Option<Piece>>>,
 }
@@ -112,6 +114,9 @@ pub(super) struct Scripted {
     /// Whether the device refuses registrations.
     pub(super) is_full: bool,
     is_stuck: Arc<AtomicBool>,
+    is_slow: Arc<AtomicBool>,
+    /// Orders have waited for a poll.
+    has_waited: bool,
     next_piece: Arc<Mutex<Option<Piece>>>,
     /// Polls since a message was sent.
     quiet: u32,
@@ -137,6 +142,8 @@ pub(super) fn peer() -> (Hand, Scripted) {
         is_told: false,
         is_full: false,
         is_stuck: Arc::default(),
+        is_slow: Arc::default(),
+        has_waited: false,
         next_piece: Arc::default(),
         quiet: 0,
         stays_with_orders: false,
@@ -148,6 +155,7 @@ pub(super) fn peer() -> (Hand, Scripted) {
         memory: Arc::clone(&scripted.memory),
         open: Arc::clone(&scripted.open),
         is_stuck: Arc::clone(&scripted.is_stuck),
+        is_slow: Arc::clone(&scripted.is_slow),
         next: Arc::clone(&scripted.next_piece),
     };
     (hand, scripted)
@@ -203,7 +211,10 @@ impl Transport<BufferId> for Scripted {
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event<BufferId, Left>> {
-        while !self.is_stuck.load(Ordering::Relaxed)
+        let is_slow = self.is_slow.load(Ordering::Relaxed) && !self.orders.is_empty();
+        self.has_waited = is_slow && !self.has_waited;
+        while !self.has_waited
+            && !self.is_stuck.load(Ordering::Relaxed)
             && let Some(order) = self.orders.pop_front()
         {
             self.carry_out(order);

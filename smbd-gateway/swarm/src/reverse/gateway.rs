@@ -14,7 +14,7 @@ use smbd_smb2::relay::reverse::{self, Reverse};
 
 use super::plan::{End, Plan};
 use crate::gateway::{either, established, note_over, to_end};
-use crate::memory::{Memory, VirtualTime};
+use crate::memory::Memory;
 use crate::notes::Notes;
 use crate::server_end::Stream;
 
@@ -53,7 +53,7 @@ async fn through<C: Messages>(
         Err(error) => return notes.judge(Err(format!("plan: {error}"))),
     };
     let client = either(plan.common.is_copied, stream);
-    let pump = Pump::with_clock(reverse, link, client, plan.common.session_within, VirtualTime(stage));
+    let pump = Pump::with_clock(reverse, link, client, plan.common.session_within, stage);
     let stop = (plan.end == End::Stop).then(|| Duration::from_micros(200 * plan.common.end_at as u64));
     note_over(to_end(pump, (Side::Initiator, stop, plan.common.drain), notes).await, notes);
 }

@@ -6,8 +6,8 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 
 use smbd_link::link::Owned;
-use smbd_serve::link::{Channel, Event, Link as _, Order};
-use smbd_smb2::server::{Action, Client, Done, Files, LinkId, Memory, OperationId};
+use smbd_serve::link::{Channel, Data, Event, Link as _, Order};
+use smbd_smb2::server::{Action, Client, Done, Files, LinkId, Memory, Operation, OperationId, WriteData};
 
 use super::client::Still;
 use super::device::Device;
@@ -19,7 +19,7 @@ pub struct Serves {
     client: Client,
     files: Files<Memory>,
     /// What was fetched for an operation, or read by it.
-    data: BTreeMap<OperationId, Vec<u8>>,
+    data: BTreeMap<OperationId, Data>,
 }
 
 /// Serves a connection, which never ends.
@@ -38,7 +38,7 @@ impl Serves {
             let Poll::Ready(event) = self.channel.poll_event(cx, true) else { return Poll::Pending };
             match event.expect("a connection that goes on") {
                 Event::Message(mut message) => self.client.received(NOW, LinkId::FIRST, &mut message),
-                Event::Fetched(id, data) => {
+                Event::Fetched { id, data, .. } => {
                     self.data.insert(id, data.expect("fetched"));
                     self.client.rdma_done(NOW, id, true).expect("a transfer");
                 }
@@ -59,21 +59,37 @@ impl Serves {
                     self.channel.order(Order::Fetch { id, buffers, len });
                 }
                 Action::RdmaWrite { id, buffers, len } => {
-                    let mut data = self.data.remove(&id).unwrap_or_default();
-                    data.truncate(len as usize);
-                    self.channel.order(Order::Deliver { id, data, buffers });
+                    let data = self.data.remove(&id).expect("data");
+                    self.channel.order(Order::Deliver { id, data, len, buffers });
                 }
-                Action::File { id, operation } => {
-                    let mut buffer = self.data.remove(&id).unwrap_or_default();
-                    let done = apart(|| self.files.carry_out(NUMBER, id, operation, Some(&mut buffer), NOW));
-                    let done = done.expect("nobody locks");
-                    if matches!(done, Ok(Done::Count(_))) {
-                        self.data.insert(id, buffer);
-                    }
-                    self.client.completed(NOW, id, done).expect("an operation");
-                }
+                Action::File { id, operation } => self.file(id, operation),
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    /// Carries out an operation. What is read for RDMA gets memory of the channel.
+    fn file(&mut self, id: OperationId, operation: Operation) {
+        let data = match &operation {
+            Operation::ReadChannel { len, .. } => Some(self.channel.memory(*len).expect("memory")),
+            _ => self.data.remove(&id),
+        };
+        let Self { files, .. } = self;
+        let done = apart(|| {
+            let mut bytes = Vec::new();
+            if let (Operation::Write { data: WriteData::Channel(len), .. }, Some(data)) = (&operation, &data)
+            {
+                data.append_to(0, *len, &mut bytes).expect("inside the memory");
+            }
+            let done = files.carry_out(NUMBER, id, operation, Some(&mut bytes), NOW).expect("nobody locks");
+            if let (Ok(Done::Count(_)), Some(data)) = (&done, &data) {
+                data.fill(0, &bytes).expect("inside the memory");
+            }
+            done
+        });
+        if let (Ok(Done::Count(_)), Some(data)) = (&done, data) {
+            self.data.insert(id, data);
+        }
+        self.client.completed(NOW, id, done).expect("an operation");
     }
 }

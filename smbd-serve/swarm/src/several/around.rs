@@ -10,13 +10,13 @@ use smbd_sim::loops::{Stage, Timer};
 
 use crate::ledger::told;
 use crate::model::Chance;
-use crate::run::{Scene, VirtualTime};
+use crate::run::Scene;
 use crate::server_task::{EPOCH, Shared};
 
 /// What a connection of the client has around it.
 #[derive(Clone)]
 pub struct Around {
-    time: VirtualTime,
+    time: Stage,
     chance: Rc<RefCell<Chance>>,
     shared: Shared,
 }
@@ -24,7 +24,7 @@ pub struct Around {
 impl Around {
     pub fn new(stage: &Stage, scene: &Scene, number: usize) -> Self {
         let chance = Rc::new(RefCell::new(scene.chance()));
-        Self { time: VirtualTime(stage.clone()), chance, shared: scene.of(number).clone() }
+        Self { time: stage.clone(), chance, shared: scene.of(number).clone() }
     }
 }
 
