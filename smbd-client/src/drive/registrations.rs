@@ -51,7 +51,7 @@ impl Registrations {
     ) -> Follows {
         match result {
             Ok(descriptors) => {
-                let part = self.parts.get(&of).and_then(|part| part_of(&descriptors, *part));
+                let part = self.parts.get(&of).and_then(|part| part_of(descriptors, *part));
                 let Some(part) = part else {
                     self.parts.remove(&of);
                     // Refused are only those that the client does not know any more.
@@ -83,24 +83,24 @@ const fn ends<E>(failure: &Failure<E>) -> bool {
     )
 }
 
-/// The descriptors of a part of what `descriptors` describe; `None` if they are shorter.
+/// The descriptors of a part of what `descriptors` describe, in their place; `None` if they are shorter.
 fn part_of(
-    descriptors: &[BufferDescriptorV1],
+    mut descriptors: Vec<BufferDescriptorV1>,
     Part { offset, len }: Part,
 ) -> Option<Vec<BufferDescriptorV1>> {
-    let (mut skip, mut left) = (offset, len);
-    let mut parts = Vec::new();
-    for descriptor in descriptors {
+    let (mut skip, mut left, mut is_valid) = (offset, len, true);
+    descriptors.retain_mut(|descriptor| {
         let skipped = skip.min(descriptor.length);
         let taken = left.min(descriptor.length.saturating_sub(skipped));
         skip = skip.saturating_sub(skipped);
         left = left.saturating_sub(taken);
-        if taken > 0 {
-            let offset = descriptor.offset.checked_add(skipped.into())?;
-            parts.push(BufferDescriptorV1 { offset, length: taken, ..*descriptor });
+        match descriptor.offset.checked_add(skipped.into()) {
+            Some(offset) => (descriptor.offset, descriptor.length) = (offset, taken),
+            None => is_valid &= taken == 0,
         }
-    }
-    (left == 0).then_some(parts)
+        taken > 0
+    });
+    (left == 0 && is_valid).then_some(descriptors)
 }
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
             };
             let all = bytes(&descriptors);
             let expected = all.get(offset as usize..(offset + len) as usize);
-            let part = part_of(&descriptors, Part { offset, len }).map(|part| bytes(&part));
+            let part = part_of(descriptors.clone(), Part { offset, len }).map(|part| bytes(&part));
             // Nothing of it is a part wherever it is said to begin.
             prop_assert_eq!(part.as_deref(), if len == 0 { Some(&[][..]) } else { expected });
         }

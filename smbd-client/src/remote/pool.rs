@@ -129,8 +129,9 @@ impl<M: Memory + Clone> Pool<M> {
             data.truncate(count);
             return Ok(data);
         }
-        let mut all = vec![0; count];
-        buffer.memory.read(0, &mut all)?;
+        let mut all = Vec::new();
+        let len = u32::try_from(count).unwrap_or(u32::MAX);
+        buffer.memory.append_to(0, len, &mut all)?;
         for (start, data) in checked {
             let room = all.get_mut(start..).unwrap_or_default();
             room.iter_mut().zip(data).for_each(|(to, from)| *to = from);

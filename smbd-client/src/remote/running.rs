@@ -39,6 +39,10 @@ impl Running {
         let Kind::Read { len, data, .. } = &mut self.kind else { return };
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let Some(end) = start.checked_add(came.len()).filter(|end| *end <= *len) else { return };
+        // Data come in their order.
+        if data.len() == start {
+            return data.extend_from_slice(came);
+        }
         if data.len() < end {
             data.resize(end, 0);
         }

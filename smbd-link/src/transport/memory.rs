@@ -163,6 +163,13 @@ impl Memory for Heap {
         Ok(())
     }
 
+    fn append_to(&self, offset: u32, len: u32, to: &mut Vec<u8>) -> Result<(), OutOfRange> {
+        let all = self.bytes();
+        let range = range(&all, offset, len as usize)?;
+        to.extend_from_slice(all.get(range).unwrap_or_default());
+        Ok(())
+    }
+
     fn read_file(&self, file: &dyn File, at: u64, offset: u32, len: u32) -> io::Result<usize> {
         let mut all = self.bytes();
         let range = range(&all, offset, len as usize).map_err(invalid)?;

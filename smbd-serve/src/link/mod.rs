@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use smbd_link::transport::Memory;
 use smbd_smb2::server::{OperationId, Outgoing, Transport};
 use smbd_smb2::wire::{BufferDescriptorV1, Token};
@@ -87,8 +87,10 @@ impl Order {
             return Self::Send { message: Bytes::copy_from_slice(message.bytes()), invalidate };
         }
         let (bytes, start) = message.into_parts();
-        let all = Bytes::from(bytes);
-        Self::Send { message: all.slice(start.min(all.len())..), invalidate }
+        let mut message = Bytes::from(bytes);
+        // A slice of them would be a second owner, for whom memory is allocated.
+        message.advance(start.min(message.len()));
+        Self::Send { message, invalidate }
     }
 
     /// Bytes of memory that it holds, or will: what it counts for while it waits.
