@@ -2,9 +2,8 @@
 
 use std::task::Context;
 
-use smbd_core::RdmaVerb;
 use smbd_link::transport::{Memory, Transport};
-use smbd_smb2::relay::{BufferId, Reason, Side, Source, Transfer};
+use smbd_smb2::relay::{BufferId, Reason, Side, Source};
 
 use super::buffers::Buffers;
 use super::ending::Ending;
@@ -61,7 +60,8 @@ impl<M: Memory + Clone> Outgoing<M> {
             }
             Action::ToPeer { write, bytes, remaining, invalidate } => {
                 if let Some(transfer) = write {
-                    self.rdma(RdmaVerb::Write, transfer, peer)?;
+                    let memory = self.buffers.get(transfer.buffer)?.clone();
+                    peer.write_ahead(transfer, memory);
                 }
                 if self.message.is_empty() {
                     self.message.reserve_exact(bytes.len().saturating_add(remaining as usize));
@@ -71,7 +71,10 @@ impl<M: Memory + Clone> Outgoing<M> {
                     peer.send(std::mem::take(&mut self.message).into(), invalidate);
                 }
             }
-            Action::Rdma(verb, transfer) => self.rdma(verb, transfer, peer)?,
+            Action::Rdma(verb, transfer) => {
+                let memory = self.buffers.get(transfer.buffer)?.clone();
+                peer.rdma(verb, transfer, memory);
+            }
             Action::Store { buffer, offset, bytes } => self.buffers.get(buffer)?.fill(offset, bytes)?,
             Action::Zero { buffer, offset, len } => self.zero(buffer, offset, len)?,
             Action::Register { buffer, access } => {
@@ -83,17 +86,6 @@ impl<M: Memory + Clone> Outgoing<M> {
             Action::Close(reason) => return Ok(Done::Closed(reason)),
         }
         Ok(Done::Something)
-    }
-
-    fn rdma<T: Transport<BufferId, Memory = M>>(
-        &mut self,
-        verb: RdmaVerb,
-        transfer: Transfer,
-        peer: &mut Peer<T>,
-    ) -> Result<(), Ending> {
-        let memory = self.buffers.get(transfer.buffer)?.clone();
-        peer.rdma(verb, transfer, memory);
-        Ok(())
     }
 
     fn zero(&mut self, buffer: BufferId, offset: u32, len: u32) -> Result<(), Ending> {

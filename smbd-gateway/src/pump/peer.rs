@@ -130,6 +130,14 @@ impl<T: Transport<BufferId>> Peer<T> {
         self.transport.rdma(buffer, verb, memory, remote, offset, len);
     }
 
+    /// Writes data ahead of the message that is sent next.
+    pub(super) fn write_ahead(&mut self, transfer: Transfer, memory: T::Memory) {
+        let Transfer { buffer, len, remote, offset } = transfer;
+        self.has_room = None;
+        self.running = self.running.saturating_add(1);
+        self.transport.write_ahead(buffer, memory, remote, offset, len);
+    }
+
     pub(super) fn register(&mut self, buffer: BufferId, memory: T::Memory, access: Access) {
         self.running = self.running.saturating_add(1);
         self.transport.register(buffer, memory, access);

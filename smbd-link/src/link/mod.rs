@@ -234,7 +234,21 @@ impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Link<B, N, C, E> {
         offset: u64,
         len: u32,
     ) {
-        self.order(Order::Rdma(Transfer { name, verb, buffer, remote, offset, len }));
+        self.order(Order::Rdma(Transfer { name, verb, buffer, remote, offset, len, is_signalled: true }));
+    }
+
+    /// Writes like [`rdma`](Self::rdma), ahead of a message that says to the peer that the data are there. [`Event::RdmaDone`] comes with the
+    /// completion of that message at the latest, so the device reports one completion for both.
+    pub fn write_ahead(
+        &mut self,
+        name: N,
+        buffer: B::Buffer,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+        len: u32,
+    ) {
+        let verb = RdmaVerb::Write;
+        self.order(Order::Rdma(Transfer { name, verb, buffer, remote, offset, len, is_signalled: false }));
     }
 
     fn order(&mut self, order: Order<B::Buffer, N>) {

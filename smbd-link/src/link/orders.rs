@@ -27,6 +27,8 @@ pub(super) struct Transfer<M, N> {
     pub(super) remote: Arc<[BufferDescriptorV1]>,
     pub(super) offset: u64,
     pub(super) len: u32,
+    /// Its completion is waited for.
+    pub(super) is_signalled: bool,
 }
 
 /// The orders, and the bytes of their messages.

@@ -9,6 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use smbd_core::backend::HostMemory;
 use smbd_core::backend::kit::{self, Peer, Situation};
 use smbd_core::error::CloseReason;
 use smbd_core::{Access, BufferDescriptorV1, Config, Endpoint, RdmaVerb, Role, Token};
@@ -84,7 +85,7 @@ fn every_operation_and_registration_has_one_result_however_many_wait_when_the_co
     bench.end(Role::Initiator, Options::default(), |link| async move {
         let mut link = established(link).await;
         let mut end = WireEnd::new(&net, Peer::INITIATOR);
-        let buffer = smbd_core::backend::HostMemory::allocate(&mut end, 64).unwrap();
+        let buffer = end.allocate(64).unwrap();
         for name in 0..OPERATIONS {
             link.rdma(name, RdmaVerb::Write, buffer.clone(), nowhere(), 0, 64);
         }
@@ -113,6 +114,42 @@ fn every_operation_and_registration_has_one_result_however_many_wait_when_the_co
         assert!(more.is_pending(), "{more:?} behind the end");
     });
     assert_eq!(bench.executor.run(LONG), 0);
+}
+
+#[test]
+fn data_written_ahead_of_a_message_are_there_when_it_arrives_and_need_no_completion_of_their_own() {
+    const LEN: u32 = 64;
+    let mut bench = Bench::new();
+    let (tell, told) = ::tokio::sync::oneshot::channel();
+    let net = Rc::clone(&bench.net);
+    bench.end(Role::Acceptor, Options::default(), |link| async move {
+        let mut link = established(link).await;
+        let mut end = WireEnd::new(&net, Peer::ACCEPTOR);
+        let buffer = end.allocate(LEN).unwrap();
+        link.register(0, buffer.clone(), Access::Write);
+        let Event::Registered { result: Ok(descriptors), .. } = next(&mut link).await else { panic!() };
+        tell.send(descriptors).unwrap();
+        assert!(poll_fn(|cx| link.poll_recv(cx)).await.is_some());
+        let mut there = [0; LEN as usize];
+        end.read(&buffer, 0, &mut there).unwrap();
+        assert_eq!(there, [7; LEN as usize]);
+        while !matches!(next(&mut link).await, Event::Ended(_)) {}
+    });
+    let net = Rc::clone(&bench.net);
+    bench.end(Role::Initiator, Options::default(), |link| async move {
+        let mut link = established(link).await;
+        let mut end = WireEnd::new(&net, Peer::INITIATOR);
+        let buffer = end.allocate(LEN).unwrap();
+        end.fill(&buffer, 0, &[7; LEN as usize]).unwrap();
+        link.write_ahead(5, buffer, told.await.unwrap().into(), 0, LEN);
+        link.send(vec![1].into(), None);
+        let done = next(&mut link).await;
+        assert!(matches!(done, Event::RdmaDone { name: 5, result: Ok(()) }), "{done:?}");
+        link.close(LONG);
+        while !matches!(next(&mut link).await, Event::Ended(_)) {}
+    });
+    assert_eq!(bench.executor.run(LONG), 0);
+    assert_eq!(bench.net.borrow().signalled, 0);
 }
 
 #[test]

@@ -134,8 +134,9 @@ impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Link<B, N, C, E> {
                     }
                 }
                 Order::Rdma(transfer) => {
-                    let Transfer { name, verb, ref remote, offset, len, .. } = transfer;
-                    match self.machine.rdma(now, verb, len, Arc::clone(remote), offset) {
+                    let Transfer { name, verb, ref remote, offset, len, is_signalled, .. } = transfer;
+                    let rdma = if is_signalled { C::rdma } else { C::rdma_unsignalled };
+                    match rdma(&mut self.machine, now, verb, len, Arc::clone(remote), offset) {
                         Ok(op) => self.upper.started(op, name, transfer.buffer),
                         Err(RdmaError::Command(error)) if is_early(error) => {
                             return self.orders.put_back(Order::Rdma(transfer));

@@ -27,6 +27,8 @@ const STEP: Duration = Duration::from_millis(1);
 pub(crate) struct Net {
     fixture: ReferenceFixture,
     sleepers: Vec<Sleeper>,
+    /// RDMA requests that ask for a completion of their own.
+    pub(crate) signalled: u32,
 }
 
 struct Sleeper {
@@ -54,13 +56,13 @@ pub(crate) struct WireEnd {
 impl Net {
     pub(crate) fn new(situation: Situation, config: &Config) -> Rc<RefCell<Self>> {
         let fixture = Reference::default().fixture(situation, config).unwrap();
-        Rc::new(RefCell::new(Self { fixture, sleepers: Vec::new() }))
+        Rc::new(RefCell::new(Self { fixture, sleepers: Vec::new(), signalled: 0 }))
     }
 
     /// Lets a moment pass, and wakes those for whom there is something.
     fn pass(&mut self) {
         self.fixture.pass(STEP);
-        let Self { fixture, sleepers } = self;
+        let Self { fixture, sleepers, .. } = self;
         sleepers.retain(|sleeper| {
             let mut end = fixture.backend(sleeper.end);
             let now = end.now();
@@ -127,7 +129,9 @@ impl Backend for WireEnd {
     }
 
     fn execute(&mut self, step: BackendOp<'_, ReferenceBuffer>) {
-        self.net.borrow_mut().fixture.backend(self.end).execute(step);
+        let mut net = self.net.borrow_mut();
+        net.signalled += u32::from(matches!(step, BackendOp::PostRdma { signal: true, .. }));
+        net.fixture.backend(self.end).execute(step);
     }
 
     fn ring_doorbell(&mut self) {

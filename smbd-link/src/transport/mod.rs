@@ -68,6 +68,19 @@ pub trait Transport<N> {
         len: u32,
     );
 
+    /// Writes like [`rdma`](Self::rdma), ahead of a [message](Self::send) that says to the peer that the data are there.
+    /// [`Event::RdmaDone`] may come as late as that message leaves.
+    fn write_ahead(
+        &mut self,
+        name: N,
+        memory: Self::Memory,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+        len: u32,
+    ) {
+        self.rdma(name, RdmaVerb::Write, memory, remote, offset, len);
+    }
+
     /// Gives the peer access to all of `memory` (MS-SMBD 3.1.4.3). Ends with [`Event::Registered`].
     fn register(&mut self, name: N, memory: Self::Memory, access: Access);
 

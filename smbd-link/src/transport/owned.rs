@@ -71,6 +71,19 @@ where
         }
     }
 
+    fn write_ahead(
+        &mut self,
+        name: N,
+        memory: B::Buffer,
+        remote: Arc<[BufferDescriptorV1]>,
+        offset: u64,
+        len: u32,
+    ) {
+        if let Some(link) = self.get_mut() {
+            link.write_ahead(name, memory, remote, offset, len);
+        }
+    }
+
     fn register(&mut self, name: N, memory: B::Buffer, access: Access) {
         if let Some(link) = self.get_mut() {
             link.register(name, memory, access);

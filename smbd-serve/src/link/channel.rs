@@ -111,19 +111,23 @@ impl<T: Transport<OperationId>, C: Clock> Channel<T, C> {
 
     /// Gives the connection an order, which came at `began`.
     fn take(&mut self, began: Instant, order: Order) -> Result<(), String> {
-        let (id, verb, memory, remote, len) = match order {
+        let (id, memory, len, is_fetch) = match order {
             Order::Send { message, invalidate } => {
                 self.transport.send(message, invalidate);
                 return Ok(());
             }
-            Order::Fetch { id, buffers, len } => (id, RdmaVerb::Read, self.pool.take(len)?, buffers, len),
+            Order::Fetch { id, buffers, len } => {
+                let memory = self.pool.take(len)?;
+                self.transport.rdma(id, RdmaVerb::Read, T::Memory::clone(&memory), buffers.into(), 0, len);
+                (id, memory, len, true)
+            }
             Order::Deliver { id, data, len, buffers } => {
-                let own = self.pool.own(&data);
-                (id, RdmaVerb::Write, own.map_or_else(|| self.copied(&data, len), Ok)?, buffers, len)
+                let memory = self.pool.own(&data).map_or_else(|| self.copied(&data, len), Ok)?;
+                // The answer follows.
+                self.transport.write_ahead(id, T::Memory::clone(&memory), buffers.into(), 0, len);
+                (id, memory, len, false)
             }
         };
-        self.transport.rdma(id, verb, T::Memory::clone(&memory), remote.into(), 0, len);
-        let is_fetch = verb == RdmaVerb::Read;
         self.transfers.push(Transfer { id, memory, len, is_fetch, began });
         Ok(())
     }

@@ -63,7 +63,7 @@ pub enum Order {
         /// How many bytes.
         len: u32,
     },
-    /// Write to the client's memory.
+    /// Write to the client's memory, ahead of the answer that says so.
     Deliver {
         /// The operation for which it is done.
         id: OperationId,

@@ -51,8 +51,10 @@ fn the_same_seed_gives_the_same_trace_and_the_same_steps() {
 fn what_seeds_have_found_is_not_there_any_more() {
     // Messages of a server whose transfer has failed, and who decrypts none any more, were taken for such as it had decrypted; data that
     // it was to decrypt then, for such as had come in clear. An answer to CHANGE_NOTIFY came behind that to LOGOFF.
-    // In the last two a clock jumps, and no connection has heard of its server for so long.
-    for seed in [28_074, 83_250, 53_730, 38_274, 20_805, 26_974] {
+    // In the next two a clock jumps, and no connection has heard of its server for so long.
+    // In the last one no answer follows data that were written ahead of it, until the server closes: the oracle knew of no message that
+    // ends the silence of an RDMA request alone.
+    for seed in [28_074, 83_250, 53_730, 38_274, 20_805, 26_974, 3_695] {
         let report = run(seed, Show::Nothing);
         assert_eq!(report.played.breach, None, "seed {seed}");
     }

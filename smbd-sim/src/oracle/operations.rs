@@ -202,6 +202,12 @@ impl Operations {
         self.owes_signal
     }
 
+    /// Whether everything is posted, and no completion was asked for with the last of it.
+    pub(super) fn is_silent(&self) -> bool {
+        let is_posted = self.ops.iter().flatten().all(|op| op.posted == op.len);
+        self.silent > 0 && is_posted && self.ops.iter().flatten().any(|op| op.in_flight > 0)
+    }
+
     /// Whether the last request is one behind which another has to follow, and not signalled.
     pub(super) const fn owes_more(&self) -> bool {
         self.owes_more

@@ -317,9 +317,11 @@ impl Records {
         self.is_announced() && self.flush.is_none() && self.is_flowing()
     }
 
-    /// Whether a connection that closes in good order waits for sends of which no completion was asked for.
+    /// Whether a connection that closes in good order waits for sends, or for RDMA requests alone, of which no completion was asked for.
     pub(super) fn ends_silence(&self) -> bool {
-        self.flush.is_some() && self.sending.is_silent() && self.sends.used() > 0
+        let are_sends = self.sending.is_silent() && self.sends.used() > 0;
+        let are_requests = self.ops.is_silent() && self.sending.is_empty() && self.sends.used() == 0;
+        self.flush.is_some() && (are_sends || are_requests)
     }
 
     pub(super) fn is_flushed(&self) -> bool {
