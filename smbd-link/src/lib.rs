@@ -11,6 +11,38 @@
 //! This crate does no I/O, reads no clock and starts no thread. Each loop has a trait for waiting: [`blocking::Blocking`],
 //! [`engine::Poller`] with [`Waitable`], [`handles::PollReady`]. A crate with a backend implements these traits and exports
 //! the loops under its own names, as `smbd-verbs` does. A simulation implements them in virtual time.
+//!
+//! A server that sends each message back, over any device and in any runtime:
+//!
+//! ```
+//! use std::future::poll_fn;
+//!
+//! use smbd_core::backend::Backend;
+//! use smbd_core::{Config, Endpoint, Role};
+//! use smbd_link::PollReady;
+//! use smbd_link::link::{Ending, Event, Link, Options};
+//!
+//! /// Serves the connection behind `backend` until it ends.
+//! async fn echo<B: Backend + PollReady>(backend: B, config: &Config) -> Ending<B::Error> {
+//!     let machine = Endpoint::new(Role::Acceptor, config, backend.now());
+//!     // The names of RDMA operations are of a type of the caller; this server has no such operation.
+//!     let mut link = Link::<B, u32>::new(machine, backend, Options::default());
+//!     let mut message = Vec::new();
+//!     // The connection is driven by these calls, and by nothing else.
+//!     while let Some(piece) = poll_fn(|cx| link.poll_recv(cx)).await {
+//!         message.extend_from_slice(&piece.bytes);
+//!         if piece.remaining == 0 {
+//!             poll_fn(|cx| link.poll_ready(cx)).await;
+//!             link.send(std::mem::take(&mut message).into(), None);
+//!         }
+//!     }
+//!     loop {
+//!         if let Event::Ended(ending) = poll_fn(|cx| link.poll_event(cx)).await {
+//!             return ending;
+//!         }
+//!     }
+//! }
+//! ```
 #![deny(
     clippy::arithmetic_side_effects,
     clippy::expect_used,

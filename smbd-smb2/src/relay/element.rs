@@ -81,6 +81,11 @@ impl Front {
         self.flags.contains(Flags::SERVER_TO_REDIR)
     }
 
+    /// Whether a server says with it that a request was successful.
+    pub(super) fn is_success(&self) -> bool {
+        self.is_response() && self.status == NtStatus::SUCCESS
+    }
+
     /// Whether an answer says that the final one comes later (3.3.4.2).
     pub(super) fn is_interim(&self) -> bool {
         self.status == NtStatus::PENDING && self.flags.contains(Flags::ASYNC_COMMAND)

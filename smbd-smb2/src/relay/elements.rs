@@ -10,6 +10,7 @@ use super::pending::{Data, Request};
 use super::position::{Mode, Outgoing, State, frame};
 use super::reason::Reason;
 use super::request::ANSWER_LEN;
+use super::seen::Seen;
 use super::server::Downstream;
 use super::session;
 use super::shared::{Shared, add};
@@ -211,19 +212,20 @@ impl Downstream {
         match request {
             Some(request) => self.answer_of_channel(&element, request, server),
             None => {
-                if matches!(element.header.command, Command::NEGOTIATE | Command::SESSION_SETUP) {
-                    self.see(&element.header, server, shared);
+                let command = element.header.command;
+                if Seen::wants(command) && element.header.is_success() {
+                    self.see(command, server, shared);
                 }
                 Ok(Some(Passing { len: element.len, invalidate: None }))
             }
         }
     }
 
-    /// The answer to NEGOTIATE or SESSION_SETUP, as far as it is looked at. Out of line: there are few.
+    /// An answer that is looked at. Out of line: there are few. It takes no reference to the header, which stays in registers.
     #[cold]
     #[inline(never)]
-    fn see(&self, header: &Front, server: &[u8], shared: &mut Shared) {
-        shared.seen.look(header, self.incoming.front(server, ANSWER_LEN));
+    fn see(&self, command: Command, server: &[u8], shared: &mut Shared) {
+        shared.seen.look(command, self.incoming.front(server, ANSWER_LEN));
     }
 
     /// The final answer to a request with a channel.

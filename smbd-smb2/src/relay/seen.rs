@@ -1,8 +1,7 @@
 //! What the server's answers have said.
 
-use super::element::Front;
 use crate::wire::negotiate::response;
-use crate::wire::{Command, Dialect, NtStatus};
+use crate::wire::{Command, Dialect};
 
 /// What the server's answers have said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,14 +13,17 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// An answer, by its first bytes.
-    pub(super) fn look(&mut self, header: &Front, element: &[u8]) {
-        if !header.is_response() || header.status != NtStatus::SUCCESS {
-            return;
-        }
-        if header.command == Command::SESSION_SETUP {
+    /// Whether it looks at successful answers to a command.
+    #[inline]
+    pub(super) fn wants(command: Command) -> bool {
+        matches!(command, Command::NEGOTIATE | Command::SESSION_SETUP)
+    }
+
+    /// A successful answer, by its first bytes.
+    pub(super) fn look(&mut self, command: Command, element: &[u8]) {
+        if command == Command::SESSION_SETUP {
             self.has_session = true;
-        } else if header.command == Command::NEGOTIATE {
+        } else if command == Command::NEGOTIATE {
             self.dialect = response::DIALECT_REVISION.get(element).ok().or(self.dialect);
         }
     }

@@ -208,7 +208,9 @@ impl Downstream {
             self.begin_to_send(mode, remaining);
             return Ok(Progress::Moved);
         };
-        shared.seen.look(&element.header, held);
+        if element.header.is_success() {
+            shared.seen.look(element.header.command, held);
+        }
         match mode {
             Mode::Together if is_final(&element, shared) => {
                 let len = u32::try_from(remaining).unwrap_or(u32::MAX);
