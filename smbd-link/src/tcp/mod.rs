@@ -77,6 +77,7 @@ pub struct Tcp<S> {
     outbox: Outbox,
     /// A message that has come.
     message: Option<Bytes>,
+    /// Messages are not wanted any more: each is dropped when it has come.
     is_deaf: bool,
     is_closing: bool,
     ended: Option<Ending<TcpError>>,
@@ -121,6 +122,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Tcp<S> {
         }
         if self.message.is_none() {
             match self.incoming.poll_message(&mut self.stream, cx) {
+                // The one behind it is read by the next poll: a peer who sends much holds up nobody.
+                Poll::Ready(Ok(Some(_))) if self.is_deaf => cx.waker().wake_by_ref(),
                 Poll::Ready(Ok(Some(message))) => self.message = Some(message),
                 Poll::Ready(Ok(None)) => self.ended = Some(Ok(CloseReason::PeerClosed)),
                 Poll::Ready(Err(error)) => self.ended = Some(Err(Failure::Backend(error))),
@@ -162,7 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, N> Transport<N> for Tcp<S> {
     }
 
     fn try_recv(&mut self) -> Option<Piece> {
-        let bytes = self.message.take().filter(|_| !self.is_deaf)?;
+        let bytes = self.message.take()?;
         Some(Piece { bytes, remaining: 0 })
     }
 
@@ -205,7 +208,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, N> Transport<N> for Tcp<S> {
     }
 
     fn has_messages(&self) -> bool {
-        self.message.is_some() && !self.is_deaf
+        self.message.is_some()
     }
 
     fn ignore_messages(&mut self) {

@@ -1,4 +1,6 @@
 use std::future::{Future, poll_fn};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Wake;
 
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
@@ -207,4 +209,27 @@ fn keep_alives_of_netbios_between_messages_are_dropped() {
         let said = next(&mut tcp).await.unwrap_err();
         assert_eq!(said, "StreamProtocolLength begins with 0x85, expected 0x00 (MS-SMB2 2.1)");
     });
+}
+
+#[test]
+fn who_takes_no_messages_any_more_hears_that_the_peer_has_left_behind_many() {
+    struct Woken(AtomicBool);
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let (mut server, client) = duplex(1000);
+    run(server.write_all(&b"\0\0\0\x03abc".repeat(20))).unwrap();
+    drop(server);
+    let mut tcp = Tcp::over(client);
+    let end: &mut End = &mut tcp;
+    end.ignore_messages();
+    let woken = Arc::new(Woken(AtomicBool::new(false)));
+    let waker = Arc::clone(&woken).into();
+    while end.poll_event(&mut Context::from_waker(&waker)).is_pending() {
+        assert!(!end.has_messages() && end.try_recv().is_none());
+        assert!(woken.0.swap(false, Ordering::Relaxed), "it sleeps, and the peer has left");
+    }
+    assert_eq!(end.closed().map(crate::link::why).unwrap(), "closed by the peer (3.1.7.1)");
 }
