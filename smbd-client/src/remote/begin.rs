@@ -231,9 +231,7 @@ impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
         };
         let (file_id, offset, is_replay) = place;
         let read = Read { file_id, offset, length: len.into(), buffer: Some(own), ..Read::default() };
-        let begun = submit(client, now, tree, &Operation::Read(read), is_replay);
-        let operation = self.or_give_back(None, begun)?;
-        Ok(Begun::Running(operation, Kind::Into))
+        self.running((client, now), tree, (&Operation::Read(read), is_replay), (None, Kind::Into))
     }
 
     fn write_from(
@@ -251,9 +249,8 @@ impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
         let (file_id, offset, is_replay) = place;
         let data = WriteData::Buffer(own, len.into());
         let write = Write { file_id, offset, flags: smbd_smb2::wire::WriteFlags(0), data };
-        let begun = submit(client, now, tree, &Operation::Write(write), is_replay);
-        let operation = self.or_give_back(None, begun)?;
-        Ok(Begun::Running(operation, Kind::Write { buffer: None }))
+        let kind = Kind::Write { buffer: None };
+        self.running((client, now), tree, (&Operation::Write(write), is_replay), (None, kind))
     }
 
     fn start_read(
@@ -265,9 +262,8 @@ impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
     ) -> Result<Begun, Not> {
         let buffer = self.buffer(client, tree, len.into())?;
         let read = Read { file_id, offset, length: len.into(), buffer, ..Read::default() };
-        let begun = submit(client, now, tree, &Operation::Read(read), is_replay);
-        let operation = self.or_give_back(buffer, begun)?;
-        Ok(Begun::Running(operation, Kind::Read { len: len as usize, data: Vec::new(), buffer }))
+        let kind = Kind::Read { len: len as usize, data: Vec::new(), buffer };
+        self.running((client, now), tree, (&Operation::Read(read), is_replay), (buffer, kind))
     }
 
     fn start_write(
@@ -279,20 +275,14 @@ impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
     ) -> Result<Begun, Not> {
         let buffer = self.buffer(client, tree, data.len() as u64)?;
         let is_encrypted = client.protection(tree) == Some(Protection::Encrypted);
-        let filled = buffer.map_or(Ok(()), |buffer| self.pool.fill(buffer, data, is_encrypted));
-        let begun = match filled {
-            Ok(()) => {
-                let data = WriteData::Bytes(data.clone(), buffer);
-                let write = Write { file_id, offset, flags: smbd_smb2::wire::WriteFlags(0), data };
-                submit(client, now, tree, &Operation::Write(write), is_replay)
-            }
-            Err(error) => {
-                self.give_back(buffer);
-                return Err(Not::Ever(error.into()));
-            }
-        };
-        let operation = self.or_give_back(buffer, begun)?;
-        Ok(Begun::Running(operation, Kind::Write { buffer }))
+        if let Some(taken) = buffer {
+            let filled = self.pool.fill(taken, data, is_encrypted);
+            filled.inspect_err(|_| self.give_back(buffer)).map_err(Error::from)?;
+        }
+        let data = WriteData::Bytes(data.clone(), buffer);
+        let write = Write { file_id, offset, flags: smbd_smb2::wire::WriteFlags(0), data };
+        let kind = Kind::Write { buffer };
+        self.running((client, now), tree, (&Operation::Write(write), is_replay), (buffer, kind))
     }
 
     /// A buffer for so many bytes, if they go by RDMA.
@@ -307,15 +297,21 @@ impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
         }
     }
 
-    fn or_give_back(
+    /// Submits an operation. Its buffer is given back if it does not begin.
+    fn running(
         &mut self,
-        buffer: Option<BufferId>,
-        begun: Result<OperationId, Refused>,
-    ) -> Result<OperationId, Not> {
-        if begun.is_err() {
-            self.give_back(buffer);
+        (client, now): (&mut Client, Instant),
+        tree: TreeHandle,
+        (operation, is_replay): (&Operation<'_>, bool),
+        (buffer, kind): (Option<BufferId>, Kind),
+    ) -> Result<Begun, Not> {
+        match submit(client, now, tree, operation, is_replay) {
+            Ok(operation) => Ok(Begun::Running(operation, kind)),
+            Err(refused) => {
+                self.give_back(buffer);
+                Err(not(refused, !self.running.is_empty()))
+            }
         }
-        begun.map_err(|refused| not(refused, !self.running.is_empty()))
     }
 
     pub(super) fn give_back(&mut self, buffer: Option<BufferId>) {

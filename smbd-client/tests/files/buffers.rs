@@ -94,6 +94,6 @@ async fn buffers_have_a_length_a_number_and_an_end() {
     all.pop();
     let one = share.buffer(9).await.unwrap();
     assert_eq!(one.len(), 9);
-    let outside = OutOfRange { offset: 8, len: 2, size: 0 };
+    let outside = OutOfRange { offset: 8, len: 2, size: 9 };
     assert_eq!((one.fill(8, &[1, 2]), one.read(8, &mut [0; 2])), (Err(outside), Err(outside)));
 }

@@ -12,7 +12,7 @@ use smbd_core::error::CloseReason;
 use smbd_core::{Access, RdmaVerb};
 use smbd_link::Failure;
 use smbd_link::link::{self, Ending, Piece};
-use smbd_link::transport::{Limits, Memory, RdmaLimits, Transport};
+use smbd_link::transport::{Heap, Limits, Memory, RdmaLimits, Transport};
 use smbd_smb2::client::RegistrationId;
 use smbd_smb2::server::{Action, Connection, OperationId};
 use smbd_smb2::wire::{BufferDescriptorV1, Command, Token};
@@ -41,38 +41,22 @@ pub fn copies() -> usize {
 }
 
 #[derive(Clone, Debug)]
-pub struct TestMemory(Arc<Mutex<Vec<u8>>>);
-
-impl TestMemory {
-    pub fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap()
-    }
-}
+pub struct TestMemory(Heap);
 
 impl Memory for TestMemory {
     fn allocate(len: u32) -> Result<Self, OutOfMemory> {
-        Ok(Self(Arc::new(Mutex::new(vec![0; len as usize]))))
+        Heap::allocate(len).map(Self)
     }
 
     fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
         COPIES.set(copies() + 1);
-        let mut all = self.bytes();
-        let room = all.get_mut(offset as usize..).and_then(|rest| rest.get_mut(..bytes.len()));
-        room.ok_or(outside(offset, bytes.len()))?.copy_from_slice(bytes);
-        Ok(())
+        self.0.fill(offset, bytes)
     }
 
     fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
         COPIES.set(copies() + 1);
-        let all = self.bytes();
-        let bytes = all.get(offset as usize..).and_then(|rest| rest.get(..out.len()));
-        out.copy_from_slice(bytes.ok_or(outside(offset, out.len()))?);
-        Ok(())
+        self.0.read(offset, out)
     }
-}
-
-fn outside(offset: u32, len: usize) -> OutOfRange {
-    OutOfRange { offset, len: len as u64, size: 0 }
 }
 
 /// Somebody has cut the connection.
@@ -204,8 +188,12 @@ impl Loopback {
         for buffer in buffers {
             let (_, memory) = self.valid.get(&buffer.token.0).expect("a token that is valid");
             let now = left.min(buffer.length as usize);
-            let start = usize::try_from(buffer.offset).unwrap();
-            part(&mut memory.bytes()[start..start + now]);
+            let offset = u32::try_from(buffer.offset).unwrap();
+            // The device copies nothing.
+            let mut bytes = vec![0; now];
+            memory.0.read(offset, &mut bytes).unwrap();
+            part(&mut bytes);
+            memory.0.fill(offset, &bytes).unwrap();
             left -= now;
         }
         assert_eq!(left, 0);
@@ -290,7 +278,7 @@ impl Transport<RegistrationId> for Loopback {
         let result = if self.seen().refuses {
             Err(Failure::Backend(Cut))
         } else {
-            let (token, length) = (Token(self.next_token), u32::try_from(memory.bytes().len()).unwrap());
+            let (token, length) = (Token(self.next_token), memory.0.len());
             self.next_token += 1;
             self.valid.insert(token.0, (name, memory));
             self.note(Event::Register(name, access));

@@ -249,10 +249,6 @@ where
         self.waiting
     }
 
-    fn unsent(&self) -> u64 {
-        0
-    }
-
     fn keep(&mut self, messages: usize, bytes: usize) {
         self.inbox.keep(messages, bytes);
     }

@@ -1,27 +1,7 @@
-use std::sync::{Arc, Mutex};
-
 use proptest::prelude::*;
+use smbd_link::transport::Heap;
 
 use super::*;
-
-#[derive(Clone, Debug)]
-struct Heap(Arc<Mutex<Vec<u8>>>);
-
-impl Memory for Heap {
-    fn allocate(len: u32) -> Result<Self, OutOfMemory> {
-        Ok(Self(Arc::new(Mutex::new(vec![0; len as usize]))))
-    }
-
-    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
-        self.0.lock().unwrap()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
-        Ok(())
-    }
-
-    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
-        out.copy_from_slice(&self.0.lock().unwrap()[offset as usize..][..out.len()]);
-        Ok(())
-    }
-}
 
 #[test]
 fn data_that_will_be_encrypted_are_not_in_memory_that_a_device_knows() {
@@ -31,7 +11,9 @@ fn data_that_will_be_encrypted_are_not_in_memory_that_a_device_knows() {
         pool.fill(buffer, &Bytes::from(data), is_encrypted).unwrap();
         assert_eq!(pool.plain(buffer, 1, 5), Some(&data.as_bytes()[1..]));
         assert_eq!(pool.plain(buffer, 2, 5), None, "what it does not have");
-        assert_eq!(&pool.memory(buffer).unwrap().0.lock().unwrap()[..6], there.as_bytes());
+        let mut in_memory = [0; 6];
+        pool.memory(buffer).unwrap().read(0, &mut in_memory).unwrap();
+        assert_eq!(in_memory, there.as_bytes());
     }
 }
 

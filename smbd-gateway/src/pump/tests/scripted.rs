@@ -11,7 +11,7 @@ use smbd_core::backend::{OutOfMemory, OutOfRange};
 use smbd_core::error::{Aborted, OpError, RegistrationError, WorkError};
 use smbd_core::{Access, RdmaVerb};
 use smbd_link::link::{Ending, Event, Piece};
-use smbd_link::transport::{Limits, Memory, Transport};
+use smbd_link::transport::{Heap, Limits, Memory, Transport};
 use smbd_smb2::relay::BufferId;
 use smbd_smb2::wire::{BufferDescriptorV1, Token};
 use thiserror::Error;
@@ -23,23 +23,23 @@ pub(super) const ORDERS_MAX: usize = 8;
 /// The poll that sends a message, and that of the turn behind it, in which nothing moves.
 const QUIET: u32 = 2;
 
-/// Plain memory, which is not empty at first.
+/// Memory that is not zero at first.
 #[derive(Clone, Debug)]
-pub(super) struct Heap(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Used(pub(super) Heap);
 
-impl Memory for Heap {
+impl Memory for Used {
     fn allocate(len: u32) -> Result<Self, OutOfMemory> {
-        Ok(Self(Arc::new(Mutex::new(vec![0xEE; len as usize]))))
+        let heap = Heap::allocate(len)?;
+        heap.fill(0, &vec![0xEE; len as usize]).unwrap();
+        Ok(Self(heap))
     }
 
     fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
-        self.0.lock().unwrap()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
-        Ok(())
+        self.0.fill(offset, bytes)
     }
 
     fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
-        out.copy_from_slice(&self.0.lock().unwrap()[offset as usize..][..out.len()]);
-        Ok(())
+        self.0.read(offset, out)
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Got {
 }
 
 /// What the peer may access, by token.
-pub(super) type Open = Arc<Mutex<BTreeMap<Token, (Heap, Access)>>>;
+pub(super) type Open = Arc<Mutex<BTreeMap<Token, (Used, Access)>>>;
 
 /// The peer's end in a test.
 pub(super) struct Hand {
@@ -94,7 +94,7 @@ pub(super) struct Left;
 
 enum Order {
     Send(Bytes, Option<Token>),
-    Rdma { name: BufferId, verb: RdmaVerb, memory: Heap, remote: Arc<[BufferDescriptorV1]>, at: (u64, u32) },
+    Rdma { name: BufferId, verb: RdmaVerb, memory: Used, remote: Arc<[BufferDescriptorV1]>, at: (u64, u32) },
 }
 
 /// The peer's end in a pump. What is ordered is done when the connection is polled.
@@ -181,7 +181,7 @@ impl Scripted {
     fn transfer(
         &self,
         verb: RdmaVerb,
-        memory: &Heap,
+        memory: &Used,
         remote: &[BufferDescriptorV1],
         (offset, len): (u64, u32),
     ) -> bool {
@@ -203,7 +203,7 @@ impl Scripted {
 }
 
 impl Transport<BufferId> for Scripted {
-    type Memory = Heap;
+    type Memory = Used;
     type Error = Left;
 
     fn limits(&self) -> Limits {
@@ -261,7 +261,7 @@ impl Transport<BufferId> for Scripted {
         &mut self,
         name: BufferId,
         verb: RdmaVerb,
-        memory: Heap,
+        memory: Used,
         remote: Arc<[BufferDescriptorV1]>,
         offset: u64,
         len: u32,
@@ -269,12 +269,12 @@ impl Transport<BufferId> for Scripted {
         self.orders.push_back(Order::Rdma { name, verb, memory, remote, at: (offset, len) });
     }
 
-    fn register(&mut self, name: BufferId, memory: Heap, access: Access) {
+    fn register(&mut self, name: BufferId, memory: Used, access: Access) {
         if self.is_full {
             let result = Err(RegistrationError::Work(WorkError::PostFailed { errno: 12 }).into());
             return self.events.push_back(Event::Registered { name, result });
         }
-        let (token, length) = (Token(self.next), memory.0.lock().unwrap().len() as u32);
+        let (token, length) = (Token(self.next), memory.0.len());
         self.next += 1;
         self.tokens.insert(name, token);
         self.open.lock().unwrap().insert(token, (memory, access));
