@@ -138,6 +138,9 @@ pub(crate) struct Cifs {
     /// Whether a program gets zeros behind a READ that is answered with less and then with STATUS_END_OF_FILE, as far as the file goes by
     /// what CREATE said.
     pub(crate) pads_short_reads: bool,
+    /// Whether a program may read pages that another client has written since, after a connection of the session was lost, until it reads
+    /// again. Over TCP to Samba as well (`docs/linux-7.3.md`).
+    pub(crate) reads_stale_pages: bool,
     /// Whether CreditsRequested 0 in data is taken. 3.1.5.8 wants the connection terminated.
     pub(crate) takes_no_credits_requested: bool,
 }
@@ -153,6 +156,7 @@ const CIFS_6_12: Cifs = Cifs {
     probes: false,
     answers_probes: false,
     pads_short_reads: false,
+    reads_stale_pages: false,
     takes_no_credits_requested: true,
 };
 
@@ -166,6 +170,7 @@ const CIFS_7_3: Cifs = Cifs {
     probes: true,
     answers_probes: true,
     pads_short_reads: true,
+    reads_stale_pages: true,
     takes_no_credits_requested: false,
 };
 
