@@ -18,8 +18,8 @@ PROGRAMS = {
     "broker": "smbd-broker",
 }
 VERBS = ("read", "write")
-# Those that run under valgrind: Debian 12's has no openat2.
-INSTRUCTIONS = ("gateway", "cp", "broker")
+# What is behind the name of one of them when so many operations are under way.
+AT_ONCE = {"": "one", "-16": "16"}
 
 # Where a source file or a library is says whose it is; the first that is found decides.
 LAYERS = [
@@ -168,10 +168,9 @@ def calls_table(folder, sizes):
     cells = {}
     for size in sizes:
         for verb in VERBS:
-            for program in PROGRAMS:
+            for program in (name + at_once for name in PROGRAMS for at_once in AT_ONCE):
                 calls = each(folder, "strace", Strace, "calls", program, verb, size)
-                counted = program in INSTRUCTIONS
-                instructions = sum(each(folder, "callgrind", Callgrind, "by_layer", program, verb, size).values()) if counted else 0
+                instructions = sum(each(folder, "callgrind", Callgrind, "by_layer", program, verb, size).values())
                 cells[size, verb, program] = instructions, {f"{name}{', ' + kind if kind else ''}": n for (name, kind), n in calls.items()}
     worth = collections.Counter()
     for _, calls in cells.values():
@@ -182,16 +181,17 @@ def calls_table(folder, sizes):
     for (size, verb, program), (instructions, calls) in cells.items():
         rest = sum(count for name, count in calls.items() if name not in columns)
         counts = [number(calls.get(name, 0), 1) for name in columns]
-        rows.append([f"{verb} {bytes_of(size)}", PROGRAMS[program], number(instructions), number(sum(calls.values()), 1), *counts, number(rest, 1)])
-    return table(["operation", "program", "instructions", "calls", *columns, "others"], rows)
+        name, dash, at_once = program.partition("-")
+        rows.append([f"{verb} {bytes_of(size)}", PROGRAMS[name], AT_ONCE[dash + at_once], number(instructions), number(sum(calls.values()), 1), *counts, number(rest, 1)])
+    return table(["operation", "program", "under way", "instructions", "calls", *columns, "others"], rows)
 
 
 def layers_table(folder, sizes):
     """A table for each size: whose the instructions are."""
     tables = []
     for size in sizes:
-        cells = [each(folder, "callgrind", Callgrind, "by_layer", program, verb, size) for program in INSTRUCTIONS for verb in VERBS]
-        heads = [f"{PROGRAMS[program].split(',')[0]}, {verb.upper()}" for program in INSTRUCTIONS for verb in VERBS]
+        cells = [each(folder, "callgrind", Callgrind, "by_layer", program, verb, size) for program in PROGRAMS for verb in VERBS]
+        heads = [f"{PROGRAMS[program].split(',')[0]}, {verb.upper()}" for program in PROGRAMS for verb in VERBS]
         rows = [[name, *(number(cell.get(name, 0)) for cell in cells)] for name in ORDER]
         rows = [row for row in rows if any(value != "-" for value in row[1:])]
         rows.append(["all", *(number(sum(cell.values())) for cell in cells)])
