@@ -141,6 +141,8 @@ pub(crate) struct Cifs {
     /// Whether a program may read pages that another client has written since, after a connection of the session was lost, until it reads
     /// again. Over TCP to Samba as well (`docs/linux-7.3.md`).
     pub(crate) reads_stale_pages: bool,
+    /// Whether the first read of a mount may bring data that another client has locked. Over TCP to Samba as well.
+    pub(crate) reads_past_a_lock: bool,
     /// Whether CreditsRequested 0 in data is taken. 3.1.5.8 wants the connection terminated.
     pub(crate) takes_no_credits_requested: bool,
 }
@@ -157,6 +159,7 @@ const CIFS_6_12: Cifs = Cifs {
     answers_probes: false,
     pads_short_reads: false,
     reads_stale_pages: false,
+    reads_past_a_lock: false,
     takes_no_credits_requested: true,
 };
 
@@ -171,6 +174,7 @@ const CIFS_7_3: Cifs = Cifs {
     answers_probes: true,
     pads_short_reads: true,
     reads_stale_pages: true,
+    reads_past_a_lock: true,
     takes_no_credits_requested: false,
 };
 
