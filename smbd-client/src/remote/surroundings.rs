@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use smbd_core::Instant;
-use tokio::time::Sleep;
+use smbd_link::time::Sleep;
 
 use crate::Error;
 use crate::drive::{Clock, TokioTime};
