@@ -108,6 +108,13 @@ impl Admission {
         (state.connections_max, state.per_client_max) = (connections_max, per_client_max);
     }
 
+    /// Another limit of [`Admission::with_logins`] from now on; not if it is not known who logs in. Connections beyond it stay.
+    pub fn set_logging_in(&self, logging_in_max: u32) {
+        if let Some(most) = &mut self.state().logging_in_max {
+            *most = logging_in_max;
+        }
+    }
+
     /// How many connections there are.
     #[must_use]
     pub fn connections(&self) -> u32 {

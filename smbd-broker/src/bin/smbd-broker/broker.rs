@@ -7,6 +7,7 @@ use smbd_daemon::limits;
 use smbd_daemon::listeners::Listeners;
 use smbd_daemon::metrics;
 use smbd_daemon::notify::{Notify, State};
+use smbd_daemon::outcome::{Done, Failure};
 use smbd_daemon::reload::follow;
 use smbd_daemon::signals::Signals;
 use smbd_daemon::status;
@@ -23,8 +24,12 @@ use crate::shared::Shared;
 /// The time that the end may take.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// Runs until a signal comes. `run` is what `settings` were made of, to be read again.
-pub(crate) fn run(settings: Settings, run: Run) -> Result<(), Trouble> {
+/// Runs until a signal comes.
+pub(crate) fn run(run: Run) -> Result<Done, Failure> {
+    let settings = Settings::new(&run).map_err(Failure::Usage)?;
+    if run.common.check {
+        return Ok(Done::Checked);
+    }
     let mut instance = [0; 8];
     getrandom::fill(&mut instance)
         .map_err(|error| Trouble::other(&format!("the system has no entropy: {error}")))?;
@@ -34,7 +39,8 @@ pub(crate) fn run(settings: Settings, run: Run) -> Result<(), Trouble> {
     let result = runtime.block_on(serve(shared, run));
     // A device that does not answer is not waited for.
     runtime.shutdown_background();
-    result
+    result?;
+    Ok(Done::Served)
 }
 
 async fn serve(shared: Arc<Shared>, run: Run) -> Result<(), Trouble> {

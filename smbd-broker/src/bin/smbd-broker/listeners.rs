@@ -8,7 +8,7 @@ use smbd_broker::server::serve;
 use smbd_core::Config;
 use smbd_daemon::admission::{Admission, Pass};
 use smbd_daemon::listeners::{Limits, Service, Wishes};
-use smbd_daemon::log::{Line, Log};
+use smbd_daemon::log::Log;
 use smbd_daemon::network::Network;
 use smbd_daemon::places::Rule;
 use smbd_daemon::trouble::why;
@@ -37,10 +37,6 @@ impl Service for Shared {
 
     fn refused(&self, client: SocketAddr, why: &dyn Display) {
         Self::refused(self, client, why);
-    }
-
-    fn tell(line: Line, (): &()) -> Line {
-        line.with("over", "rdma")
     }
 
     fn serve(self: &Arc<Self>, incoming: Incoming, pass: Pass, (): ()) {

@@ -7,6 +7,7 @@ use smbd_daemon::drain::{END_WITHIN, ended};
 use smbd_daemon::limits::{self, Needs};
 use smbd_daemon::listeners::Listeners;
 use smbd_daemon::notify::{Notify, State};
+use smbd_daemon::outcome::{Done, Failure};
 use smbd_daemon::reload::follow;
 use smbd_daemon::signals::Signals;
 use smbd_daemon::trouble::Trouble;
@@ -21,15 +22,21 @@ use crate::settings::{Settings, Shared};
 /// File descriptors of a connection: five of the device, one of the server.
 const DESCRIPTORS: u64 = 6;
 
-/// Runs until a signal comes. `run` is what `settings` were made of, to be read again.
-pub(crate) fn run(settings: Settings, run: Run) -> Result<(), Trouble> {
+/// Runs until a signal comes.
+pub(crate) fn run(run: Run) -> Result<Done, Failure> {
+    let settings = Settings::new(&run).map_err(Failure::Usage)?;
+    if run.common.check {
+        return Ok(Done::Checked);
+    }
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(serve(settings, run));
     // Devices may need more than a minute to destroy what is over.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    result
+    result?;
+    Ok(Done::Served)
 }
 
+/// Serves until a signal comes. `run` is what `settings` were made of, to be read again.
 async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
     let mut notify = Notify::of_environment()?;
     let mut signals = Signals::new()?;
