@@ -10,6 +10,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`places`], [`listeners`] | where it is listened, over TCP and at devices that come and go, and what that leads to |
+//! | [`tasks`], [`live`] | what all tasks share: settings, admission, the end; the connections that there are |
 //! | [`network`], [`admission`], [`refusals`] | who is let in, and what is said of who is not |
 //! | [`options`], [`file`](mod@file), [`reload`](mod@reload) | options of the command line; a file of settings, read with the line of what is wrong, and read again |
 //! | [`log`](mod@log), [`prometheus`], [`metrics`] | what is told to files and to programs that collect it |
@@ -29,6 +30,7 @@ mod folder;
 pub mod host;
 pub mod limits;
 pub mod listeners;
+pub mod live;
 pub mod log;
 pub mod metrics;
 pub mod network;
@@ -43,6 +45,7 @@ pub mod signals;
 pub mod socket_path;
 pub mod status;
 pub mod table;
+pub mod tasks;
 pub mod trouble;
 
 mod suggestion;

@@ -14,10 +14,11 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::admission::{Admission, Pass};
+use crate::admission::Pass;
 use crate::log::{Line, Log};
 use crate::network::Network;
 use crate::places::{Found, Over, Rule, wanted};
+use crate::tasks::{Basic, Core};
 use crate::trouble::{Trouble, Unopened};
 
 #[cfg(feature = "verbs")]
@@ -28,7 +29,7 @@ pub use tcp::can_listen;
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// What a program wants of its listeners now.
-pub trait Wishes: Send + Sync + 'static {
+pub trait Wishes: Basic + Send + Sync + 'static {
     /// What a rule leads to.
     type Target: Clone + PartialEq + fmt::Debug + Send + Sync + 'static;
 
@@ -63,17 +64,8 @@ pub trait Service: Send + Sync + 'static {
     /// Its settings.
     type Wishes: Wishes;
 
-    /// Its settings, as they are and as they change.
-    fn wishes(&self) -> watch::Receiver<Arc<Self::Wishes>>;
-
-    /// Where lines are written.
-    fn log(&self) -> Log;
-
-    /// Who counts clients.
-    fn admission(&self) -> &Arc<Admission>;
-
-    /// A client was refused.
-    fn refused(&self, client: SocketAddr, why: &dyn fmt::Display);
+    /// What its tasks share.
+    fn core(&self) -> &Core<Self::Wishes>;
 
     /// Adds to a line about a listener what it leads to.
     fn tell(line: Line, target: &TargetOf<Self>) -> Line {
@@ -160,7 +152,7 @@ impl<S: Service> Listeners<S> {
         #[cfg(feature = "verbs")]
         if listeners.open.is_empty() && !wishes.rules().is_empty() {
             no_address(
-                listeners.service.log(),
+                listeners.service.core().log(),
                 "no RDMA device has one at which it could be listened; waiting for one",
             );
         }
@@ -175,7 +167,7 @@ impl<S: Service> Listeners<S> {
         let wishes = self.wishes();
         let found = found(wishes.rules()).await?;
         let wanted = wanted(wishes.rules(), &found);
-        let log = self.service.log();
+        let log = self.service.core().log();
         self.open.retain(|place, open| {
             // One whose task has ended is opened again.
             let stays = !open.task.is_finished() && wanted.contains_key(place);
@@ -209,7 +201,7 @@ impl<S: Service> Listeners<S> {
     }
 
     fn wishes(&self) -> Arc<S::Wishes> {
-        Arc::clone(&self.service.wishes().borrow())
+        self.service.core().settings()
     }
 
     /// Clients of the address's own subnet, where that counts, and of networks that were allowed are let in.
@@ -243,7 +235,7 @@ impl<S: Service> Listeners<S> {
             #[cfg(not(feature = "verbs"))]
             Over::Rdma => return Err(Unopened::without_rdma()),
         };
-        tell::<S>(self.service.log().line("listening"), (over, at), &route);
+        tell::<S>(self.service.core().log().line("listening"), (over, at), &route);
         self.open.insert((over, address), Open { at, route: routes, task });
         Ok(())
     }
@@ -285,7 +277,9 @@ fn tell<S: Service>(line: Line, (over, at): (Over, SocketAddr), route: &Route<Ta
 impl<S: Service> fmt::Display for Listeners<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.open.is_empty() {
-            return f.write_str("waiting for an address of an RDMA device");
+            let has_rules = !self.wishes().rules().is_empty();
+            let waiting = "waiting for an address of an RDMA device";
+            return f.write_str(if has_rules { waiting } else { "without a listener of its own" });
         }
         f.write_str("listening at")?;
         self.open.iter().try_for_each(|((over, _), open)| match over {
@@ -298,10 +292,10 @@ impl<S: Service> fmt::Display for Listeners<S> {
 /// Admits a client, or says why not.
 fn admit<S: Service>(service: &S, routes: &Routes<S>, client: SocketAddr) -> Option<(Pass, TargetOf<S>)> {
     let route = Arc::clone(&routes.borrow());
-    match service.admission().enter(client.ip(), &route.networks) {
+    match service.core().admission.enter(client.ip(), &route.networks) {
         Ok(pass) => Some((pass, route.target.clone())),
         Err(why) => {
-            service.refused(client, &why);
+            service.core().refused(client, why);
             None
         }
     }

@@ -54,13 +54,13 @@ pub(super) fn listen<S: Service>(
     routes: Routes<S>,
     service: Arc<S>,
 ) -> Result<(SocketAddr, JoinHandle<()>), Unopened> {
-    let options = service.wishes().borrow().limits().options();
+    let options = service.core().settings().limits().options();
     let listener = Listener::bind(address, options)?;
     Ok((address, tokio::spawn(accept(listener, routes, service))))
 }
 
 async fn accept<S: Service>(mut listener: Listener, routes: Routes<S>, service: Arc<S>) {
-    let mut wishes = service.wishes();
+    let mut wishes = service.core().follow_settings();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -73,12 +73,12 @@ async fn accept<S: Service>(mut listener: Listener, routes: Routes<S>, service: 
         let incoming = match accepted {
             Ok(incoming) => incoming,
             Err(error) => {
-                failed(service.log(), Over::Rdma, error).await;
+                failed(service.core().log(), Over::Rdma, error).await;
                 continue;
             }
         };
         if let Some((client, reason)) = listener.last_refused() {
-            service.refused(client, &reason);
+            service.core().refused(client, reason);
         }
         match admit(&*service, &routes, incoming.peer_addr()) {
             Some((pass, target)) => service.serve(incoming, pass, target),

@@ -51,7 +51,7 @@ async fn accept<S: Service>(listener: TcpListener, routes: Routes<S>, service: A
         let (stream, client) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                failed(service.log(), Over::Tcp, error).await;
+                failed(service.core().log(), Over::Tcp, error).await;
                 continue;
             }
         };
@@ -60,7 +60,13 @@ async fn accept<S: Service>(listener: TcpListener, routes: Routes<S>, service: A
         match prepare(&stream) {
             Ok(()) => service.serve_tcp(stream, client, pass, target),
             Err(error) => {
-                service.log().warning("client failed").with("client", client).with("why", error).write();
+                service
+                    .core()
+                    .log()
+                    .warning("client failed")
+                    .with("client", client)
+                    .with("why", error)
+                    .write();
             }
         }
     }

@@ -1,15 +1,15 @@
-use std::sync::Mutex;
-
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::Notify;
 
 use super::*;
+use crate::admission::Admission;
+use crate::log::Format;
 use crate::places::Place;
 
 /// What a program wants: a word for each client that it serves.
 struct Wanted {
     rules: Vec<Rule<&'static str>>,
     allow: Vec<Network>,
+    connections: u32,
 }
 
 impl Wishes for Wanted {
@@ -28,54 +28,39 @@ impl Wishes for Wanted {
     }
 }
 
-struct Program {
-    wishes: watch::Sender<Arc<Wanted>>,
-    admission: Arc<Admission>,
-    refused: Mutex<Vec<String>>,
-    /// Tells that a client was refused.
-    is_refused: Notify,
+impl Basic for Wanted {
+    fn format(&self) -> Format {
+        Format::Text
+    }
+
+    fn limit(&self, admission: &Admission) {
+        admission.set_limits(self.connections, 2);
+    }
 }
+
+struct Program(Core<Wanted>);
 
 impl Program {
     fn new(addresses: &[SocketAddr], allow: &[&str]) -> Arc<Self> {
-        let wishes = watch::Sender::new(Arc::new(wanted_at(addresses, "first", allow)));
-        let admission = Admission::new(2, 2);
-        Arc::new(Self { wishes, admission, refused: Mutex::default(), is_refused: Notify::new() })
+        Arc::new(Self(Core::new(wanted_at(addresses, "first", allow), Admission::new(2, 2))))
     }
 
     fn wants(&self, addresses: &[SocketAddr], target: &'static str, allow: &[&str]) {
-        self.wishes.send_replace(Arc::new(wanted_at(addresses, target, allow)));
-    }
-
-    fn refusals(&self) -> Vec<String> {
-        std::mem::take(&mut *self.refused.lock().unwrap())
+        self.0.set_settings(wanted_at(addresses, target, allow));
     }
 }
 
 fn wanted_at(addresses: &[SocketAddr], target: &'static str, allow: &[&str]) -> Wanted {
     let rule = |address: &SocketAddr| Rule::new(Place::Tcp(*address), None, target, Vec::new()).unwrap();
     let allow = allow.iter().map(|text| text.parse().unwrap()).collect();
-    Wanted { rules: addresses.iter().map(rule).collect(), allow }
+    Wanted { rules: addresses.iter().map(rule).collect(), allow, connections: 2 }
 }
 
 impl Service for Program {
     type Wishes = Wanted;
 
-    fn wishes(&self) -> watch::Receiver<Arc<Wanted>> {
-        self.wishes.subscribe()
-    }
-
-    fn log(&self) -> Log {
-        Log::default()
-    }
-
-    fn admission(&self) -> &Arc<Admission> {
-        &self.admission
-    }
-
-    fn refused(&self, _: SocketAddr, why: &dyn fmt::Display) {
-        self.refused.lock().unwrap().push(why.to_string());
-        self.is_refused.notify_one();
+    fn core(&self) -> &Core<Wanted> {
+        &self.0
     }
 
     /// The client is told the target, and has its place until it leaves.
@@ -106,6 +91,12 @@ async fn connect(at: SocketAddr, len: usize) -> (TcpStream, String) {
     (stream, String::from_utf8(said).unwrap())
 }
 
+/// Whether the connection of a client ends without a word.
+async fn is_refused(at: SocketAddr) -> bool {
+    let mut stream = TcpStream::connect(at).await.unwrap();
+    !matches!(stream.read(&mut [0]).await, Ok(1..))
+}
+
 #[tokio::test]
 async fn a_client_over_tcp_is_served_by_the_rule_of_its_address_and_the_port_is_told() {
     let listeners = Listeners::open(Program::new(&[any_port()], HOME)).await.unwrap();
@@ -116,21 +107,18 @@ async fn a_client_over_tcp_is_served_by_the_rule_of_its_address_and_the_port_is_
 }
 
 #[tokio::test]
-async fn clients_beyond_a_limit_or_of_another_network_are_told_nothing_and_the_program_why() {
+async fn clients_beyond_a_limit_are_told_nothing_and_counted() {
     let program = Program::new(&[any_port()], HOME);
     let listeners = Listeners::open(Arc::clone(&program)).await.unwrap();
     let at = places(&listeners)[0];
     let _two = [connect(at, 5).await, connect(at, 5).await];
-    let refused = async || {
-        let mut stream = TcpStream::connect(at).await.unwrap();
-        let read = stream.read(&mut [0]).await;
-        assert!(!matches!(read, Ok(1..)), "{read:?}");
-        program.is_refused.notified().await;
-        program.refusals()
-    };
-    assert_eq!(refused().await, ["too many connections (limits.connections, limits.memory_mib)"]);
-    program.admission.set_limits(9, 2);
-    assert_eq!(refused().await, ["too many connections of this client (limits.per_client)"]);
+    assert!(is_refused(at).await);
+    assert_eq!(program.0.refused_count(), 1);
+    program.0.admission.set_limits(9, 2);
+    assert!(is_refused(at).await);
+    program.0.admission.set_limits(9, 3);
+    assert_eq!(connect(at, 5).await.1, "first");
+    assert_eq!(program.0.refused_count(), 2);
 }
 
 #[tokio::test]
@@ -141,10 +129,8 @@ async fn other_networks_hold_for_the_next_client_of_a_listener_that_stays() {
     program.wants(&[any_port()], "other", &["192.0.2.0/24"]);
     listeners.look().await.unwrap();
     assert_eq!(places(&listeners), [at]);
-    let mut stream = TcpStream::connect(at).await.unwrap();
-    let _ = stream.read(&mut [0]).await;
-    program.is_refused.notified().await;
-    assert_eq!(program.refusals(), ["its address is in no allowed network (--allow)"]);
+    assert!(is_refused(at).await);
+    assert_eq!(program.0.refused_count(), 1);
     program.wants(&[any_port()], "other", HOME);
     listeners.look().await.unwrap();
     assert_eq!(connect(at, 5).await.1, "other");

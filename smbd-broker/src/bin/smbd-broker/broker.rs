@@ -46,30 +46,30 @@ pub(crate) fn run(run: Run) -> Result<Done, Failure> {
 async fn serve(shared: Arc<Shared>, run: Run) -> Result<(), Trouble> {
     let mut notify = Notify::of_environment()?;
     let mut signals = Signals::new()?;
-    let settings = shared.settings();
-    limits::raise(settings.needs(), shared.log());
-    let line = shared.log().line("started").with("version", env!("CARGO_PKG_VERSION"));
+    let settings = shared.core.settings();
+    limits::raise(settings.needs(), shared.core.log());
+    let line = shared.core.log().line("started").with("version", env!("CARGO_PKG_VERSION"));
     line.number("connections_max", settings.connections().into()).write();
     let counted = Arc::clone(&shared);
     metrics::open(settings.metrics, move || counted.metrics()).await?;
     let told = Arc::clone(&shared);
     let (path, mode) = (settings.status.as_deref(), settings.status_mode);
-    let _status = status::open(path, STATUS_SOCKET, mode, shared.log(), move || told.status())?;
+    let _status = status::open(path, STATUS_SOCKET, mode, shared.core.log(), move || told.status())?;
     let (_path, listener) = owners::listen(&shared)?;
     let attending = tokio::spawn(owners::take(listener, Arc::clone(&shared)));
     let mut listeners = Listeners::open(Arc::clone(&shared)).await?;
     notify.tell(State::Ready, &listeners.to_string());
     let take = |read| {
         if reload(&shared, read) {
-            limits::raise(shared.settings().needs(), shared.log());
+            limits::raise(shared.core.settings().needs(), shared.core.log());
         }
     };
-    let every = || shared.settings().addresses;
+    let every = || shared.core.settings().addresses;
     follow(&mut listeners, &mut signals, &mut notify, every, move || Settings::new(&run), take).await?;
     drop(listeners);
     notify.tell(State::Stopping(END_WITHIN), "");
     attending.abort();
     let _ = attending.await;
-    shared.log().line("ended").write();
+    shared.core.log().line("ended").write();
     Ok(())
 }

@@ -41,7 +41,7 @@ async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
     let mut notify = Notify::of_environment()?;
     let mut signals = Signals::new()?;
     let shared = Shared::new(settings);
-    let settings = shared.settings();
+    let settings = shared.core.settings();
     raise_limits(&shared);
     let _status = shared.start(STATUS_SOCKET).await?;
     if let Some(broker) = &settings.broker {
@@ -54,7 +54,7 @@ async fn serve(settings: Settings, run: Run) -> Result<(), Trouble> {
             raise_limits(&shared);
         }
     };
-    let every = || shared.settings().addresses;
+    let every = || shared.core.settings().addresses;
     follow(&mut listeners, &mut signals, &mut notify, every, move || Settings::new(&run), take).await?;
     drop(listeners);
     drain(signals, notify, &shared).await;
@@ -66,20 +66,20 @@ async fn drain(mut signals: Signals, mut notify: Notify, shared: &Shared) {
     let within = shared.stop();
     notify.tell(State::Stopping(within.saturating_add(END_WITHIN)), "waiting for connections");
     let how = tokio::select! {
-        how = ended(&shared.stop, within, signals.stop.came()) => how,
+        how = ended(&shared.core.stop, within, signals.stop.came()) => how,
         never = notify.keep_alive() => match never {},
     };
-    shared.log().line("stopped").with("why", how).write();
+    shared.core.log().line("stopped").with("why", how).write();
 }
 
 /// Has the system allow what as many connections need as may come.
 fn raise_limits(shared: &Shared) {
-    let settings = shared.settings();
+    let settings = shared.core.settings();
     let needs = Needs {
         connections: settings.basics.connections,
         descriptors: DESCRIPTORS,
         locked: settings.locked,
         locked_beside: 0,
     };
-    limits::raise(needs, shared.log());
+    limits::raise(needs, shared.core.log());
 }

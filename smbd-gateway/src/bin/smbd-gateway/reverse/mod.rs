@@ -43,7 +43,7 @@ async fn serve(settings: Settings) -> Result<(), Trouble> {
     // Without RDMA no client would get through.
     if addresses().await?.is_empty() {
         no_address(
-            shared.log(),
+            shared.core.log(),
             "no RDMA device has one from which the server could be reached; waiting for one",
         );
     }
@@ -51,7 +51,7 @@ async fn serve(settings: Settings) -> Result<(), Trouble> {
     stop.came().await;
     drop(listeners);
     let within = shared.stop();
-    let how = ended(&shared.stop, within, stop.came()).await;
-    shared.log().line("stopped").with("why", how).write();
+    let how = ended(&shared.core.stop, within, stop.came()).await;
+    shared.core.log().line("stopped").with("why", how).write();
     Ok(())
 }

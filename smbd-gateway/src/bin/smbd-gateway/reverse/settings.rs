@@ -4,8 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
+use smbd_daemon::admission::Admission;
+use smbd_daemon::log::Format;
 use smbd_daemon::network::Network;
 use smbd_daemon::places::{Place, Rule};
+use smbd_daemon::tasks::Basic;
 use smbd_smb2::relay::reverse;
 use smbd_verbs::footprint;
 
@@ -30,6 +33,16 @@ pub(super) struct Settings {
 impl AsRef<Basics> for Settings {
     fn as_ref(&self) -> &Basics {
         &self.basics
+    }
+}
+
+impl Basic for Settings {
+    fn format(&self) -> Format {
+        self.basics.format
+    }
+
+    fn limit(&self, admission: &Admission) {
+        admission.set_limits(self.basics.connections, self.basics.per_client);
     }
 }
 
