@@ -1,5 +1,6 @@
 //! How a program ends.
 
+use std::fmt;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -29,6 +30,15 @@ pub enum Failure {
 impl<T: Into<Trouble>> From<T> for Failure {
     fn from(trouble: T) -> Self {
         Self::Trouble(trouble.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(wrong) => f.write_str(wrong),
+            Self::Trouble(trouble) => write!(f, "{trouble}"),
+        }
     }
 }
 

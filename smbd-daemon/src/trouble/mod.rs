@@ -1,6 +1,6 @@
 //! Errors that end a program, and what to check.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -56,6 +56,13 @@ impl Trouble {
         let advice = self.advice.as_ref().map_or_else(String::new, |advice| format!("  check: {advice}\n"));
         let _ = io::stderr().write_all(format!("{program}: {}\n{advice}", self.what).as_bytes());
         ExitCode::FAILURE
+    }
+}
+
+impl Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        self.advice.iter().try_for_each(|advice| write!(f, "; check: {advice}"))
     }
 }
 

@@ -1,0 +1,458 @@
+//! Command line and configuration file, checked.
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use smbd_daemon::admission::Admission;
+use smbd_daemon::file::seconds;
+use smbd_daemon::log::Format;
+use smbd_daemon::network::Network;
+use smbd_daemon::outcome::Failure;
+use smbd_daemon::places::{Place, Rule, networks};
+use smbd_daemon::socket_path::SocketMode;
+use smbd_daemon::tasks::Basic;
+use smbd_daemon::trouble::Trouble;
+
+use crate::file::{self, File, Listener, Security, Share, Ways};
+use crate::limits::{Places, share};
+use crate::options::Run;
+use crate::users::{self, Users};
+
+/// The port of SMB over TCP, and of SMB Direct but on iWARP.
+const PORT: u16 = 445;
+
+/// What the server does.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// One at least.
+    pub(crate) shares: Vec<Share>,
+    users_file: Option<PathBuf>,
+    pub(crate) users: Arc<Users>,
+    pub(crate) listeners: Vec<Rule<()>>,
+    pub(crate) allow: Vec<Network>,
+    pub(crate) broker: Option<Broker>,
+    pub(crate) security: Security,
+    pub(crate) places: Places,
+    /// As many as there were at the start.
+    pub(crate) places_max: u16,
+    /// Connections of a process that serves clients, and its memory in MiB.
+    pub(crate) connections: u16,
+    pub(crate) memory_mib: u32,
+    pub(crate) channels: u8,
+    pub(crate) pending: u32,
+    pub(crate) login: Duration,
+    pub(crate) drain: Duration,
+    pub(crate) addresses: Duration,
+    pub(crate) format: Format,
+    pub(crate) metrics: Option<SocketAddr>,
+    /// `None`: it tells nobody.
+    pub(crate) status: Option<PathBuf>,
+    pub(crate) status_mode: SocketMode,
+}
+
+/// Who gives clients over SMB Direct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Broker {
+    /// Its socket.
+    pub(crate) path: PathBuf,
+    /// Where it listens, as far as clients are told.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// Whether each client has a process of its own.
+    pub(crate) fork: bool,
+}
+
+impl Basic for Settings {
+    fn format(&self) -> Format {
+        self.format
+    }
+
+    fn limit(&self, admission: &Admission) {
+        self.places.limit(admission);
+    }
+}
+
+impl Settings {
+    /// Checks everything but what is served, and reads the users.
+    pub(crate) fn new(run: &Run) -> Result<Self, Failure> {
+        let file = run.common.config.as_deref().map_or_else(|| Ok(File::default()), File::read);
+        let mut settings = Self::of(run, &file.map_err(Failure::Usage)?).map_err(Failure::Usage)?;
+        if let Some(path) = &settings.users_file {
+            settings.users = Arc::new(users::read(path).map_err(|error| Trouble::other(&error))?);
+        }
+        Ok(settings)
+    }
+
+    /// The same of a file that was read, without users. An error is a text for whoever wrote it.
+    pub(crate) fn of(run: &Run, file: &File) -> Result<Self, String> {
+        let shares = shares(run, file)?;
+        let security = Security {
+            sign: run.sign || file.security.sign,
+            encrypt: run.encrypt || file.security.encrypt,
+            rdma_transforms: !run.no_rdma_transforms && file.security.rdma_transforms,
+        };
+        let users_file = run.users.clone().or_else(|| file.users.clone());
+        let has_guests = shares.iter().any(|share| share.guest);
+        if users_file.is_none() && !has_guests {
+            return Err(
+                "there are no users: name their file with --users <FILE> or `users`, or let in guests".into(),
+            );
+        }
+        if has_guests && (security.sign || security.encrypt) {
+            return Err("guests can neither sign nor encrypt: no share can be for them".into());
+        }
+        let broker = broker(run, &file.broker)?;
+        let listeners = rules(run, file)?;
+        if listeners.is_empty() && broker.is_none() {
+            return Err("nothing is listened at: --listen <ADDR:PORT>, [[listener]] or --broker".into());
+        }
+        let fork = broker.as_ref().is_some_and(|broker| broker.fork);
+        if fork && !listeners.is_empty() {
+            return Err("children serve clients of the broker: no listener can be beside them (fork)".into());
+        }
+        let numbers = Numbers::new(run, file, fork)?;
+        let processes = if fork { numbers.children } else { 1 };
+        let (connections, memory_mib) = share(numbers.connections, numbers.memory, processes)?;
+        let places = if fork { numbers.children } else { numbers.connections };
+        let within = |number: u16| Duration::from_secs(number.into());
+        Ok(Self {
+            shares,
+            users_file,
+            users: Arc::default(),
+            listeners,
+            allow: networks(if run.allow.is_empty() { &file.allow } else { &run.allow })?,
+            broker,
+            security,
+            places_max: places,
+            places: Places::new(places, numbers.per_client, numbers.logging_in, fork),
+            connections,
+            memory_mib,
+            channels: numbers.channels,
+            pending: file.limits.pending,
+            login: within(numbers.login),
+            drain: within(numbers.drain),
+            addresses: seconds("timeouts.addresses_s", file.timeouts.addresses_s)?,
+            format: run.common.format(&file.log),
+            metrics: run.common.metrics(&file.metrics)?,
+            status: run.common.status(&file.status.socket),
+            status_mode: file.status.mode,
+        })
+    }
+
+    /// Whether clients have processes of their own.
+    pub(crate) fn forks(&self) -> bool {
+        self.broker.as_ref().is_some_and(|broker| broker.fork)
+    }
+}
+
+/// The directory of the command line, or else the shares of the file.
+fn shares(run: &Run, file: &File) -> Result<Vec<Share>, String> {
+    let Some(path) = run.directory.clone() else {
+        if file.share.is_empty() {
+            return Err("there is nothing to serve: name a directory, or a [[share]] in the file".into());
+        }
+        if run.case_sensitive {
+            return Err("--case-sensitive takes a DIR: write it to the [[share]]".into());
+        }
+        let mut shares = file.share.clone();
+        for share in &mut shares {
+            share.read_only |= run.read_only;
+            share.guest |= run.guest;
+            if share.guest && share.encrypt {
+                return Err(format!("guests cannot encrypt: the share {} cannot be for them", share.name));
+            }
+        }
+        return Ok(shares);
+    };
+    Ok(vec![Share {
+        name: run.share.clone().unwrap_or_else(|| "share".into()),
+        path,
+        read_only: run.read_only,
+        guest: run.guest,
+        case_sensitive: run.case_sensitive,
+        encrypt: false,
+        users: Vec::new(),
+    }])
+}
+
+fn broker(run: &Run, file: &file::Broker) -> Result<Option<Broker>, String> {
+    let fork = run.fork || file.fork;
+    let Some(path) = run.broker.clone().or_else(|| file.socket.clone()) else {
+        let wrong = |what| Err(format!("{what} takes --broker <PATH> or broker.socket"));
+        return match () {
+            () if fork => wrong("fork"),
+            () if !run.broker_address.is_empty() => wrong("--broker-address"),
+            () => Ok(None),
+        };
+    };
+    let addresses = if run.broker_address.is_empty() { &file.addresses } else { &run.broker_address };
+    if run.children.is_some() && !fork {
+        return Err("--children takes --fork".into());
+    }
+    Ok(Some(Broker { path, addresses: addresses.clone(), fork }))
+}
+
+/// The listeners of the command line, or else those of the file.
+fn rules(run: &Run, file: &File) -> Result<Vec<Rule<()>>, String> {
+    let rules: Vec<_> = if run.listen.is_empty() {
+        file.listener.iter().map(rule).collect::<Result<_, _>>()?
+    } else {
+        let rule = |place: &Place| Rule::new(place.clone(), None, (), Vec::new());
+        run.listen.iter().map(rule).collect::<Result<_, _>>()?
+    };
+    #[cfg(not(feature = "verbs"))]
+    if let Some(rule) =
+        rules.iter().find(|rule| rule.needs_devices() || matches!(rule.place, Place::Socket(_)))
+    {
+        let why = "this smbd-serve was built without RDMA (feature verbs)";
+        return Err(match &rule.place {
+            Place::Socket(address) => format!("--listen rdma:{address}: {why}"),
+            _ => format!("a listener of RDMA devices: {why}"),
+        });
+    }
+    Ok(rules)
+}
+
+fn rule(Listener { address, device, port, over, allow }: &Listener) -> Result<Rule<()>, String> {
+    let allow = networks(allow)?;
+    let of_tcp = match (over, address) {
+        (Some(Ways::Both | Ways::Tcp), None) => {
+            return Err("a listener over TCP takes an address: without one it is that of RDMA devices".into());
+        }
+        (Some(Ways::Rdma), _) | (_, None) => {
+            return Rule::new(Place::new(address.as_deref(), device.as_deref())?, *port, (), allow);
+        }
+        (None | Some(Ways::Both), Some(_)) => Place::Both,
+        (Some(Ways::Tcp), Some(_)) => Place::Tcp,
+    };
+    if let (Some(address), Some(device)) = (address, device) {
+        return Err(format!(
+            "a listener names the address {address} and the device {device}: write one of them"
+        ));
+    }
+    let text = address.as_deref().unwrap_or_default();
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Rule::new(of_tcp(address), *port, (), allow);
+    }
+    let address = text.trim_matches(['[', ']']).parse::<IpAddr>();
+    let address = address
+        .map_err(|_| format!("'{text}' is no address of this host, such as 10.9.0.1 or [fd09::1]:445"))?;
+    Rule::new(of_tcp(SocketAddr::new(address, port.unwrap_or(PORT))), None, (), allow)
+}
+
+/// Those of the command line, or else of the file. Those of the command line were looked at.
+struct Numbers {
+    connections: u16,
+    per_client: Option<u16>,
+    logging_in: Option<u16>,
+    children: u16,
+    channels: u8,
+    memory: u32,
+    login: u16,
+    drain: u16,
+}
+
+impl Numbers {
+    fn new(run: &Run, file: &File, fork: bool) -> Result<Self, String> {
+        let (limits, timeouts) = (&file.limits, &file.timeouts);
+        let numbers = Self {
+            connections: run.connections.unwrap_or(limits.connections),
+            per_client: run.per_client.or(limits.per_client),
+            logging_in: run.logging_in.or(limits.logging_in),
+            children: run.children.unwrap_or(file.broker.children),
+            channels: run.channels.unwrap_or(limits.channels),
+            memory: run.memory.unwrap_or(limits.memory_mib),
+            login: run.login.unwrap_or(timeouts.login_s),
+            drain: run.drain.unwrap_or(timeouts.drain_s),
+        };
+        let ranges: [(&str, u32, RangeInclusive<u32>); 9] = [
+            ("limits.connections", numbers.connections.into(), 1..=4096),
+            ("limits.per_client", numbers.per_client.unwrap_or(1).into(), 1..=4096),
+            ("limits.logging_in", numbers.logging_in.unwrap_or(1).into(), 1..=4096),
+            ("limits.pending", limits.pending, 1..=65_535),
+            ("limits.channels", numbers.channels.into(), 1..=32),
+            ("limits.memory_mib", numbers.memory, 24..=1 << 20),
+            ("broker.children", numbers.children.into(), 1..=1024),
+            ("timeouts.login_s", numbers.login.into(), 1..=600),
+            ("timeouts.drain_s", numbers.drain.into(), 0..=600),
+        ];
+        for (name, value, range) in ranges {
+            if !range.contains(&value) {
+                return Err(format!("{name} is {value}, and can be {} to {}", range.start(), range.end()));
+            }
+        }
+        if run.children.is_some() && !fork {
+            return Err("--children takes --fork".into());
+        }
+        Ok(numbers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smbd_daemon::places::wanted;
+
+    use super::*;
+
+    /// Of a command line, behind the name of the program, and the text of a file.
+    fn settings(line: &str, text: &str) -> Result<Settings, String> {
+        use clap::Parser as _;
+        let options = crate::options::Options::try_parse_from(
+            ["smbd-serve"].into_iter().chain(line.split_whitespace()),
+        );
+        Settings::of(&options.unwrap().run, &File::parse(text)?)
+    }
+
+    const SHARE: &str = "users = 'u'\n[[share]]\nname = 'a'\npath = '/a'\n";
+    const LISTENER: &str = "[[listener]]\naddress = '127.0.0.1:1445'\nover = 'tcp'\n";
+
+    fn places(settings: &Settings) -> Vec<String> {
+        wanted(&settings.listeners, &[]).into_keys().map(|(over, at)| format!("{over}:{at}")).collect()
+    }
+
+    #[test]
+    fn a_directory_with_users_and_an_address_is_all_that_is_needed() {
+        let settings = settings("/srv --listen 10.9.0.1:445 --users u", "").unwrap();
+        let [share] = &settings.shares[..] else { panic!("{:?}", settings.shares) };
+        assert_eq!((share.name.as_str(), share.path.to_str()), ("share", Some("/srv")));
+        assert!(!share.read_only && !share.guest && !share.case_sensitive && !share.encrypt);
+        assert_eq!(settings.listeners[0].place, Place::Both("10.9.0.1:445".parse().unwrap()));
+        assert_eq!((settings.connections, settings.memory_mib, settings.channels), (64, 4096, 8));
+        assert_eq!([settings.login, settings.drain].map(|time| time.as_secs()), [45, 5]);
+        let is_admitted =
+            |address: &str| settings.allow.iter().any(|net| net.contains(address.parse().unwrap()));
+        assert!(is_admitted("192.0.2.1") && is_admitted("2001:db8::1"));
+    }
+
+    #[test]
+    fn the_command_line_comes_before_the_file() {
+        let text = format!(
+            "allow = ['10.0.0.0/8']\n{SHARE}{LISTENER}[limits]\nconnections = 7\nmemory_mib = 999\n[timeouts]\ndrain_s = 9\n"
+        );
+        let of_file = settings("--config f", &text).unwrap();
+        assert_eq!((of_file.connections, of_file.memory_mib, of_file.drain.as_secs()), (7, 999, 9));
+        assert_eq!(
+            (of_file.shares[0].name.as_str(), places(&of_file)),
+            ("a", vec!["tcp:127.0.0.1:1445".into()])
+        );
+        let line = "--config f /srv --share s --read-only --listen tcp:127.0.0.1:5 --connections 9 --drain 1 --allow fd09::/64";
+        let of_line = settings(line, &text).unwrap();
+        assert_eq!((of_line.connections, of_line.memory_mib, of_line.drain.as_secs()), (9, 999, 1));
+        assert_eq!((of_line.shares.len(), of_line.shares[0].name.as_str()), (1, "s"));
+        assert!(of_line.shares[0].read_only);
+        assert_eq!((places(&of_line), of_line.allow.len()), (vec!["tcp:127.0.0.1:5".into()], 1));
+    }
+
+    #[test]
+    fn options_of_all_shares_hold_for_those_of_the_file() {
+        let two = format!("{SHARE}{LISTENER}[[share]]\nname = 'b'\npath = '/b'\nread_only = true\n");
+        let of_file = settings("--config f", &two).unwrap();
+        assert_eq!(of_file.shares.iter().map(|share| share.read_only).collect::<Vec<_>>(), [false, true]);
+        let stricter = settings("--config f --read-only --sign", &two).unwrap();
+        assert!(stricter.shares.iter().all(|share| share.read_only) && stricter.security.sign);
+    }
+
+    #[test]
+    fn a_listener_is_both_ways_with_an_address_and_of_devices_without_one() {
+        let places = |listener: &str| {
+            settings("--config f", &format!("{SHARE}[[listener]]\n{listener}"))
+                .map(|settings| settings.listeners[0].place.clone())
+        };
+        let at = |text: &str| text.parse().unwrap();
+        assert_eq!(places("address = '10.9.0.1'"), Ok(Place::Both(at("10.9.0.1:445"))));
+        assert_eq!(places("address = 'fd09::1'\nport = 7\nover = 'tcp'"), Ok(Place::Tcp(at("[fd09::1]:7"))));
+        assert_eq!(places("address = '0.0.0.0:445'\nover = 'tcp'"), Ok(Place::Tcp(at("0.0.0.0:445"))));
+        #[cfg(feature = "verbs")]
+        {
+            assert_eq!(places(""), Ok(Place::Any));
+            assert_eq!(places("device = 'siw0'"), Ok(Place::Device("siw0".into())));
+            assert_eq!(
+                places("address = '10.9.0.1'\nover = 'rdma'"),
+                Ok(Place::Address(at("10.9.0.1:1").ip()))
+            );
+            assert_eq!(
+                places("address = '10.9.0.1:445'\nover = 'rdma'"),
+                Ok(Place::Socket(at("10.9.0.1:445")))
+            );
+        }
+        #[cfg(not(feature = "verbs"))]
+        for listener in ["", "device = 'siw0'", "address = '10.9.0.1:445'\nover = 'rdma'"] {
+            assert!(places(listener).unwrap_err().contains("built without RDMA"), "{listener}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_key_and_its_value() {
+        let all = format!("{SHARE}{LISTENER}");
+        let with = |more: &str| format!("{all}{more}");
+        for (line, text, wanted) in [
+            ("--config f", LISTENER.to_owned(), "nothing to serve"),
+            ("--config f", SHARE.to_owned(), "--listen <ADDR:PORT>"),
+            ("/srv --listen 127.0.0.1:1", String::new(), "--users <FILE>"),
+            ("--config f --sign --guest", all.clone(), "cannot be used with"),
+            ("--config f --guest", with("[security]\nencrypt = true\n"), "neither sign nor encrypt"),
+            (
+                "--config f",
+                with("[[share]]\nname = 'b'\npath = '/b'\nguest = true\nencrypt = true\n"),
+                "the share b",
+            ),
+            ("--config f --case-sensitive", all.clone(), "takes a DIR"),
+            (
+                "--config f",
+                with("[limits]\nconnections = 0\n"),
+                "limits.connections is 0, and can be 1 to 4096",
+            ),
+            ("--config f", with("[limits]\nper_client = 0\n"), "limits.per_client is 0"),
+            ("--config f", with("[limits]\nlogging_in = 5000\n"), "limits.logging_in is 5000"),
+            ("--config f", with("[limits]\npending = 0\n"), "limits.pending is 0"),
+            ("--config f", with("[limits]\nchannels = 33\n"), "limits.channels is 33, and can be 1 to 32"),
+            ("--config f", with("[limits]\nmemory_mib = 23\n"), "limits.memory_mib is 23"),
+            ("--config f", with("[broker]\nchildren = 0\n"), "broker.children is 0"),
+            ("--config f", with("[broker]\nfork = true\n"), "fork takes --broker <PATH>"),
+            ("--config f", with("[broker]\nsocket = 's'\nfork = true\n"), "no listener can be beside"),
+            ("--config f --broker-address 10.9.0.1", all.clone(), "--broker-address takes --broker"),
+            ("--config f --children 3", all.clone(), "--children takes --fork"),
+            ("--config f", with("[timeouts]\nlogin_s = 0\n"), "timeouts.login_s is 0, and can be 1 to 600"),
+            ("--config f", with("[timeouts]\ndrain_s = 601\n"), "timeouts.drain_s is 601"),
+            ("--config f", with("[timeouts]\naddresses_s = 0\n"), "timeouts.addresses_s is 0"),
+            ("--config f", with("[metrics]\naddress = '9447'\n"), "'9447' is no ADDR:PORT"),
+            ("--config f", with("[[listener]]\nover = 'tcp'\n"), "takes an address"),
+            ("--config f", with("[[listener]]\naddress = 'eth0'\n"), "'eth0' is no address"),
+            ("--config f", with("[[listener]]\naddress = '10.9.0.1:5'\nport = 6\n"), "has port 6 as well"),
+            ("--config f", with("[[listener]]\naddress = '10.9.0.1'\ndevice = 'x'\n"), "and the device x"),
+            (
+                "--config f",
+                with("[[listener]]\naddress = '10.9.0.1'\nallow = ['10.9/8']\n"),
+                "'10.9/8' is no network",
+            ),
+            ("--config f --allow 10.9/8", all.clone(), "'10.9/8' is no network"),
+        ] {
+            use clap::Parser as _;
+            let arguments = ["smbd-serve"].into_iter().chain(line.split_whitespace());
+            let said = match crate::options::Options::try_parse_from(arguments) {
+                Ok(options) => File::parse(&text)
+                    .and_then(|file| Settings::of(&options.run, &file).map(drop))
+                    .unwrap_err(),
+                Err(error) => error.to_string(),
+            };
+            assert!(said.contains(wanted), "{wanted} is missing in: {said}");
+        }
+    }
+
+    #[test]
+    fn children_share_connections_and_memory_and_have_the_places() {
+        let forks = settings("/srv --guest --broker b --fork --children 4", "").unwrap();
+        assert!(forks.forks());
+        assert_eq!((forks.connections, forks.memory_mib, forks.places.all), (16, 1024, 4));
+        assert!(
+            settings("/srv --guest --broker b --fork --children 65", "").unwrap_err().contains("65 children")
+        );
+        assert!(
+            settings("/srv --guest --broker b --children 4", "")
+                .unwrap_err()
+                .contains("--children takes --fork")
+        );
+    }
+}
