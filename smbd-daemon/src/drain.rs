@@ -38,6 +38,7 @@ pub async fn ended(
     second_signal: impl Future<Output = ()>,
 ) -> Ended {
     tokio::select! {
+        biased;
         () = stop.closed() => Ended::All,
         () = sleep(within) => Ended::Late,
         () = second_signal => Ended::AtOnce,

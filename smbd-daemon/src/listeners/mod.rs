@@ -182,8 +182,8 @@ impl<S: Service> Listeners<S> {
             let opened = match self.open.get(&place) {
                 Some(open) => self.route(place, rule).map(|route| {
                     if *open.route.borrow() != route {
+                        open.route.send_replace(Arc::clone(&route));
                         tell::<S>(log.line("listener changed"), (place.0, open.at), &route);
-                        open.route.send_replace(route);
                     }
                 }),
                 None => self.listen(place, rule),

@@ -316,8 +316,7 @@ fn no_more_children_are_started_than_there_may_be() {
         one.ends().await;
         serve.signal(Signal::TERM);
         let (_, lines) = serve.ended();
-        let refused =
-            r#"client refused client=10.9.0.2:50002 over=broker why="all places are taken (--children)""#;
+        let refused = r#"client refused client=10.9.0.2:50002 why="too many children (broker.children)""#;
         assert!(lines.iter().any(|line| line == refused), "{lines:#?}");
         assert_eq!(children(&lines, "child started", "").len(), 1, "{lines:#?}");
     });

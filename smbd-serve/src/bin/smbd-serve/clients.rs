@@ -91,7 +91,7 @@ pub(crate) async fn attend(
     };
     let host = Arc::clone(&shared.host);
     let drain = shared.core.settings().drain;
-    let End { why, seen } = serve(host, transport, stop, drain, news).await;
+    let End { why, seen } = serve(host, transport, stop.clone(), drain, news).await;
     let ended = of_end("client ended");
     let ended = match seen {
         Some(seen) => of_bytes(of_session(ended, &seen.about), way, seen.counts),
@@ -99,6 +99,8 @@ pub(crate) async fn attend(
     };
     ended.with("why", why).write();
     drop(known);
+    // The server may end now.
+    drop(stop);
 }
 
 /// Something has happened on a connection.

@@ -70,3 +70,51 @@ impl Counters {
         text.text()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use smbd_daemon::admission::Admission;
+
+    use super::*;
+    use crate::file::File;
+    use crate::options::Run;
+    use crate::settings::Settings;
+
+    #[test]
+    fn each_counter_has_a_name_a_kind_and_its_value() {
+        let file = "users = 'u'\n[[share]]\nname = 'a'\npath = '/a'\n[broker]\nsocket = 'b'\n";
+        let settings = Settings::of(&Run::default(), &File::parse(file).unwrap()).unwrap();
+        let core = Core::new(settings, Admission::new(3, 3));
+        let _one = core.admission.enter_of_any("10.9.0.2".parse().unwrap()).unwrap();
+        let counters = Counters::default();
+        counters.traffic.rdma_out.fetch_add(7, Ordering::Relaxed);
+        counters.traffic.messages_in.fetch_add(5, Ordering::Relaxed);
+        for counter in [&counters.taken, &counters.taken, &counters.logins_failed] {
+            Counters::count(counter);
+        }
+        let text = counters.text(&core, 4);
+        let lines: Vec<_> = text.lines().filter(|line| !line.starts_with("# HELP")).collect();
+        let expected = [
+            "# TYPE smbd_serve_connections gauge",
+            "smbd_serve_connections 1",
+            "# TYPE smbd_serve_open_files gauge",
+            "smbd_serve_open_files 4",
+            "# TYPE smbd_serve_connections_total counter",
+            "smbd_serve_connections_total 2",
+            "# TYPE smbd_serve_refused_total counter",
+            "smbd_serve_refused_total 0",
+            "# TYPE smbd_serve_failed_total counter",
+            "smbd_serve_failed_total 0",
+            "# TYPE smbd_serve_sessions_total counter",
+            "smbd_serve_sessions_total 0",
+            "# TYPE smbd_serve_logins_failed_total counter",
+            "smbd_serve_logins_failed_total 1",
+            "# TYPE smbd_serve_bytes_total counter",
+            "smbd_serve_bytes_total{way=\"from_client\"} 5",
+            "smbd_serve_bytes_total{way=\"to_client\"} 0",
+            "smbd_serve_bytes_total{way=\"rdma_read\"} 0",
+            "smbd_serve_bytes_total{way=\"rdma_write\"} 7",
+        ];
+        assert_eq!(lines, expected);
+    }
+}

@@ -60,7 +60,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ADDR")]
     pub(crate) broker_address: Vec<IpAddr>,
     /// Serves each client that comes from the broker in a process of its own, a child, which gets the client's other connections as well
-    #[arg(long, conflicts_with = "listen")]
+    #[arg(long)]
     pub(crate) fork: bool,
     /// The most children at one time; other clients are refused. What --connections and --memory say is divided among them [default: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]

@@ -42,3 +42,68 @@ fn more_places(old: &Settings, new: &mut Settings) -> Option<&'static str> {
         if old.forks() { "broker.children" } else { "limits.connections" }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::File;
+    use crate::options::Run;
+
+    const BASE: &str = "users = 'u'\n[[share]]\nname = 'a'\npath = '/a'\n[[listener]]\naddress = '127.0.0.1:1'\nover = 'tcp'\n";
+
+    fn settings(more: &str) -> Settings {
+        Settings::of(&Run::default(), &File::parse(&format!("{BASE}{more}")).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_takes_a_restart_is_named_each_time_and_stays() {
+        let old = settings("");
+        let text = "
+            [[share]]
+            name = 'b'
+            path = '/b'
+            [broker]
+            socket = '/run/broker'
+            [security]
+            sign = true
+            [limits]
+            connections = 65
+            channels = 2
+            memory_mib = 9999
+            [timeouts]
+            login_s = 7
+            [metrics]
+            address = '127.0.0.1:9447'
+            [status]
+            socket = '/run/other'
+            mode = '0660'";
+        let keys = [
+            "share",
+            "broker",
+            "security",
+            "limits.channels",
+            "limits.memory_mib",
+            "timeouts.login_s",
+            "metrics.address",
+            "status.socket",
+            "status.mode",
+            "limits.connections",
+        ];
+        let mut new = settings(text);
+        assert_eq!(restore(&old, &mut new), keys);
+        assert_eq!(restore(&new, &mut settings(text)), keys);
+        assert_eq!((new.shares.len(), new.security.sign, new.places), (1, false, old.places));
+    }
+
+    #[test]
+    fn fewer_connections_need_no_restart_and_neither_do_as_many_as_at_the_start() {
+        let old = settings("");
+        let mut fewer = settings("[limits]\nconnections = 9\nper_client = 2\n[timeouts]\ndrain_s = 9");
+        assert_eq!(restore(&old, &mut fewer), [""; 0]);
+        assert_eq!((fewer.places.all, fewer.drain.as_secs()), (9, 9));
+        let mut again = settings("");
+        assert_eq!(restore(&fewer, &mut again), [""; 0]);
+        assert_eq!(again.places, old.places);
+        assert_eq!(restore(&fewer, &mut settings("[limits]\nconnections = 65")), ["limits.connections"]);
+    }
+}

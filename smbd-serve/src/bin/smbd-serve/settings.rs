@@ -110,7 +110,7 @@ impl Settings {
         }
         let fork = broker.as_ref().is_some_and(|broker| broker.fork);
         if fork && !listeners.is_empty() {
-            return Err("children serve clients of the broker: no listener can be beside them (fork)".into());
+            return Err("fork cannot be used with a listener: children serve clients of the broker".into());
         }
         let numbers = Numbers::new(run, file, fork)?;
         let processes = if fork { numbers.children } else { 1 };
@@ -411,7 +411,11 @@ mod tests {
             ("--config f", with("[limits]\nmemory_mib = 23\n"), "limits.memory_mib is 23"),
             ("--config f", with("[broker]\nchildren = 0\n"), "broker.children is 0"),
             ("--config f", with("[broker]\nfork = true\n"), "fork takes --broker <PATH>"),
-            ("--config f", with("[broker]\nsocket = 's'\nfork = true\n"), "no listener can be beside"),
+            (
+                "--config f",
+                with("[broker]\nsocket = 's'\nfork = true\n"),
+                "fork cannot be used with a listener",
+            ),
             ("--config f --broker-address 10.9.0.1", all.clone(), "--broker-address takes --broker"),
             ("--config f --children 3", all.clone(), "--children takes --fork"),
             ("--config f", with("[timeouts]\nlogin_s = 0\n"), "timeouts.login_s is 0, and can be 1 to 600"),

@@ -282,15 +282,15 @@ mod tests {
     #[test]
     fn a_file_that_others_may_read_is_refused_with_the_cure() {
         let path = std::env::temp_dir().join(format!("smbd-serve-users-{}", std::process::id()));
-        std::fs::write(&path, "a:password:x\n").unwrap();
-        let mode = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        fs::write(&path, "a:password:x\n").unwrap();
+        let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         mode(0o640);
         let said = read(&path).unwrap_err().to_string();
         assert!(said.ends_with(&format!("(mode 640); chmod 600 {}", path.display())), "{said}");
         mode(0o600);
         assert_eq!(read(&path).unwrap().len(), 1);
-        std::fs::write(&path, "# nobody\n").unwrap();
+        fs::write(&path, "# nobody\n").unwrap();
         assert!(matches!(read(&path), Err(NoUsers::Nobody { .. })));
-        std::fs::remove_file(&path).unwrap();
+        fs::remove_file(&path).unwrap();
     }
 }
