@@ -43,7 +43,7 @@ pub struct Serve {
 impl Serve {
     /// With a listener at some port.
     pub fn start(arguments: &[&str]) -> Self {
-        Self::run(command(arguments).args(["--listen", "tcp:127.0.0.1:0"]))
+        Self::run(command(arguments).args(["--listen", "tcp:127.0.0.1:0", "--status-socket", ""]))
     }
 
     /// Whose first listener is over TCP.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::program::{Serve, command, text};
+use super::terminal::Terminal;
 use super::words::folder;
 
 /// Runs a command that gets a line: its status and what it said.
@@ -104,4 +105,34 @@ fn a_link_to_a_file_of_users_stays_one() {
     let after = fs::metadata(&file).unwrap();
     assert_ne!(before.ino(), after.ino(), "the whole file was replaced");
     assert_eq!(user(&["list", text(&file)], ""), said(0, "one\ntwo\n"));
+}
+
+/// `user add` at a terminal, at which these are typed: the status, and what the program said.
+fn typed(file: &str, first: &str, again: &str) -> (Option<i32>, String) {
+    let mut terminal = Terminal::new();
+    let child = terminal.starts(env!("CARGO_BIN_EXE_smbd-serve"), |serve| {
+        serve.args(["user", "add", file, "tester"]);
+    });
+    assert_eq!(terminal.until(": "), "Password of tester: ");
+    assert_eq!(terminal.modes(), [false; 3], "what is typed is not shown");
+    terminal.types(first);
+    assert_eq!(terminal.until(": "), "\r\nThe same again: ");
+    terminal.types(again);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(terminal.rest(), "\r\n");
+    (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+}
+
+#[test]
+fn at_a_terminal_a_password_is_typed_twice_and_not_shown() {
+    let folder = folder("users-terminal");
+    let path = folder.join("users");
+    let (code, said) = typed(text(&path), "first\n", "second\n");
+    assert_eq!((code, said.contains("these are two passwords")), (Some(1), true), "{said}");
+    assert!(!path.exists());
+    let added = (Some(0), "tester: added\n".to_owned());
+    assert_eq!(typed(text(&path), "first\n", "first\n"), added);
+    let by_pipe = folder.join("pipe");
+    assert_eq!(user(&["add", text(&by_pipe), "tester"], "first\n").0, Some(0));
+    assert_eq!(fs::read(&path).unwrap(), fs::read(&by_pipe).unwrap());
 }
