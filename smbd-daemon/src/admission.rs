@@ -54,7 +54,9 @@ impl fmt::Display for Refused {
             Self::Network => "its address is in no allowed network (--allow)",
             Self::Connections => "too many connections (limits.connections, limits.memory_mib)",
             Self::PerClient => "too many connections of this client (limits.per_client)",
-            Self::LoggingIn => "too many connections of this address, or its /64, that have not logged in",
+            Self::LoggingIn => {
+                "too many connections of this address, or its /64, that have not logged in (limits.logging_in)"
+            }
         })
     }
 }

@@ -12,7 +12,7 @@ use smbd_broker::client::{Broker, Connection, Incoming, connect, take_over};
 use smbd_broker::socket::UnixPackets;
 use smbd_daemon::log::tell_process;
 use smbd_daemon::outcome::Failure;
-use smbd_daemon::signals::Stop;
+use smbd_daemon::signals::Signals;
 use smbd_daemon::trouble::Trouble;
 use smbd_smb2::wire::Guid;
 use tokio::sync::watch;
@@ -33,7 +33,8 @@ pub(crate) async fn run(path: &Path, settings: Settings, guid: Guid) -> Result<(
     tell_process();
     // It is the name of the link by which it was started otherwise. Nothing depends on it.
     let _ = set_name(c"smbd-serve");
-    let mut signals = Stop::new()?;
+    // SIGHUP is for its parent. The next child has what is new.
+    let Signals { stop: mut signals, reload: _ignored } = Signals::new()?;
     let mut parent = stdin().try_clone_to_owned().and_then(UnixPackets::new);
     let parent = parent.as_mut().map_err(|error| failed("the socket of the parent", error))?;
     let users = watch::Sender::new(Arc::clone(&settings.users));

@@ -90,6 +90,8 @@ async fn serve(settings: Settings, run: &Run, guid: Guid) -> Result<(), Failure>
     let settings = shared.core.settings();
     #[cfg(feature = "verbs")]
     raise_limits(&settings, shared.core.log());
+    let counted = Arc::clone(&shared);
+    metrics::open(settings.metrics, move || counted.metrics()).await?;
     let broker = match &settings.broker {
         Some(broker) => {
             let program = broker.fork.then(|| Program::new(guid, settings.drain));
@@ -98,8 +100,6 @@ async fn serve(settings: Settings, run: &Run, guid: Guid) -> Result<(), Failure>
         None => None,
     };
     let mut listeners = Listeners::open(Arc::clone(&shared)).await?;
-    let counted = Arc::clone(&shared);
-    metrics::open(settings.metrics, move || counted.metrics()).await?;
     let told = Arc::clone(&shared);
     let (path, mode) = (settings.status.as_deref(), settings.status_mode);
     let _status = status::open(path, STATUS_SOCKET, mode, shared.core.log(), move || told.status())?;
