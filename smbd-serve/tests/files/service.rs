@@ -232,7 +232,7 @@ fn metrics_count_clients_logins_and_bytes_and_go_on_when_clients_have_left() {
     assert_eq!([bytes("rdma_read"), bytes("rdma_write")], [0, 0]);
 }
 
-/// What the service manager hears next, but for signs of life.
+/// What the service manager hears next, but for the watchdog.
 fn heard(socket: &UnixDatagram) -> String {
     loop {
         let mut bytes = [0; 500];

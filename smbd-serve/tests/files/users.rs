@@ -37,9 +37,8 @@ fn a_user_who_was_added_is_let_in_with_the_new_password_and_one_who_was_removed_
     assert_eq!(user(&["list", file], ""), said(0, "TESTER\nother\n"));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(!fs::read_to_string(&path).unwrap().contains("third"), "the file has no password");
-    let lets_in = |name: &str, password: &str| {
-        Serve::start(&[text(&folder), "--users", file, "--status-socket", ""]).lets_in(name, password)
-    };
+    let lets_in =
+        |name: &str, password: &str| Serve::start(&[text(&folder), "--users", file]).lets_in(name, password);
     assert!(lets_in("tester", "third") && lets_in("other", "second"));
     assert!(!lets_in("tester", "first"));
     assert_eq!(user(&["remove", file, "Other"], ""), said(0, "Other: removed\n"));

@@ -10,7 +10,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::PROGRAM;
-use crate::clients::{Way, attend, enter};
+use crate::clients::{attend, enter};
+use crate::connection::Way;
 use crate::fork::{self, Program};
 use crate::shared::Shared;
 

@@ -8,52 +8,13 @@ use smbd_daemon::live::Entry;
 use smbd_daemon::log::Line;
 use smbd_link::transport::Transport;
 use smbd_serve::{Counts, End, News, serve};
-use smbd_smb2::server::{About, ConnectionId, OperationId, Refused};
+use smbd_smb2::server::{About, OperationId, Refused};
 use tokio::sync::watch;
 
+use crate::connection::{Connection, Way, protection, user};
 use crate::counted::Counted;
-use crate::counters::{Counters, Traffic};
+use crate::counters::Counters;
 use crate::shared::Shared;
-
-/// What a connection came over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    Tcp,
-    #[cfg(feature = "verbs")]
-    Rdma,
-    Broker,
-}
-
-/// A connection, or a child, as it was seen last.
-#[derive(Debug)]
-pub(crate) struct Connection {
-    pub(crate) client: SocketAddr,
-    pub(crate) way: Way,
-    pub(crate) traffic: Arc<Traffic>,
-    /// The client that the host knows it as.
-    pub(crate) number: Option<ConnectionId>,
-    /// What was known when somebody had logged in.
-    pub(crate) about: Option<About>,
-    /// The process that serves it, if it is another one.
-    pub(crate) child: Option<u32>,
-}
-
-impl Way {
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            #[cfg(feature = "verbs")]
-            Self::Rdma => "rdma",
-            Self::Broker => "broker",
-        }
-    }
-}
-
-impl Connection {
-    pub(crate) fn new(client: SocketAddr, way: Way) -> Self {
-        Self { client, way, traffic: Arc::default(), number: None, about: None, child: None }
-    }
-}
 
 /// A place for a client that comes from a broker, if one is left. Its network was the broker's to judge.
 pub(crate) fn enter(shared: &Shared, client: SocketAddr) -> Option<Pass> {
@@ -135,18 +96,6 @@ fn tell(
 /// Whether a client has shown who it is. Everybody can be a guest, so a guest stays among the connections without a login.
 fn is_known(about: &About) -> bool {
     about.user.as_ref().is_some_and(|user| !user.is_empty())
-}
-
-/// The user, as people are told.
-pub(crate) fn user(about: &About) -> Option<&str> {
-    about.user.as_deref().map(|user| if user.is_empty() { "(guest)" } else { user })
-}
-
-/// How sessions are signed and how they are encrypted, if they are.
-pub(crate) fn protection(about: &About) -> [Option<String>; 2] {
-    let signing = about.signing.filter(|_| about.is_signed);
-    let cipher = about.cipher.filter(|_| about.is_encrypted);
-    [signing.map(|signing| signing.to_string()), cipher.map(|cipher| cipher.to_string())]
 }
 
 fn of_session(line: Line, about: &About) -> Line {

@@ -14,7 +14,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::clients::{Connection as Known, Way, enter};
+use crate::clients::enter;
+use crate::connection::{Connection as Known, Way};
 use crate::counters::Counters;
 use crate::shared::Shared;
 

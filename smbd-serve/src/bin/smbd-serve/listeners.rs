@@ -11,7 +11,8 @@ use smbd_daemon::tasks::Core;
 use smbd_link::tcp::Tcp;
 use tokio::net::TcpStream;
 
-use crate::clients::{Way, attend};
+use crate::clients::attend;
+use crate::connection::Way;
 use crate::settings::Settings;
 use crate::shared::Shared;
 

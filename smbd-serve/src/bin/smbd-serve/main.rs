@@ -3,6 +3,7 @@
 mod broker;
 mod child;
 mod clients;
+mod connection;
 mod counted;
 mod counters;
 mod file;

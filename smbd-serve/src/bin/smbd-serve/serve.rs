@@ -23,6 +23,7 @@ use crate::options::Run;
 use crate::reload::reload;
 use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::status::Snapshot;
 use crate::{broker, child};
 
 /// Threads that may wait for disks.
@@ -102,7 +103,8 @@ async fn serve(settings: Settings, run: &Run, guid: Guid) -> Result<(), Failure>
     let mut listeners = Listeners::open(Arc::clone(&shared)).await?;
     let told = Arc::clone(&shared);
     let (path, mode) = (settings.status.as_deref(), settings.status_mode);
-    let _status = status::open(path, STATUS_SOCKET, mode, shared.core.log(), move || told.status())?;
+    let _status =
+        status::open(path, STATUS_SOCKET, mode, shared.core.log(), move || Snapshot::of(&told).line())?;
     let line = shared.core.log().line("started").with("version", env!("CARGO_PKG_VERSION"));
     line.number("connections_max", settings.places.all.into()).write();
     notify.tell(State::Ready, &listeners.to_string());

@@ -8,10 +8,9 @@ use smbd_daemon::tasks::Core;
 use smbd_serve::Host;
 use tokio::sync::watch;
 
-use crate::clients::Connection;
+use crate::connection::Connection;
 use crate::counters::Counters;
 use crate::settings::Settings;
-use crate::status::Snapshot;
 use crate::users::Users;
 
 /// What all tasks share.
@@ -45,11 +44,6 @@ impl Shared {
     pub(crate) fn set_settings(&self, settings: Settings) {
         self.users.send_replace(Arc::clone(&settings.users));
         self.core.set_settings(settings);
-    }
-
-    /// What `smbd-serve status` gets.
-    pub(crate) fn status(&self) -> String {
-        Snapshot::of(self).line()
     }
 
     /// What is told to whoever collects metrics.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use smbd_serve::Host;
 
-use crate::clients::{Connection, protection, user};
+use crate::connection::{Connection, protection, user};
 use crate::shared::Shared;
 
 /// The server at one moment.
