@@ -27,7 +27,7 @@ fn systemd_finds_no_fault_in_any_unit() {
         fs::write(&path, text.replace(&program, "/bin/true ")).unwrap();
         written.push(path);
     }
-    for name in ["smbd-broker.service", "smbd-gateway.service"] {
+    for name in ["smbd-broker.service", "smbd-gateway.service", "smbd-serve.service"] {
         assert!(written.iter().any(|path| path.ends_with(name)), "{name} is missing: {written:?}");
     }
     let verified = Command::new("systemd-analyze").args(["verify", "--man=no"]).args(&written).output();

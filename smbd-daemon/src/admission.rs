@@ -54,7 +54,9 @@ impl fmt::Display for Refused {
             Self::Network => "its address is in no allowed network (--allow)",
             Self::Connections => "too many connections (limits.connections, limits.memory_mib)",
             Self::PerClient => "too many connections of this client (limits.per_client)",
-            Self::LoggingIn => "too many connections of this address, or its /64, that have not logged in",
+            Self::LoggingIn => {
+                "too many connections of this address, or its /64, that have not logged in (limits.logging_in)"
+            }
         })
     }
 }
@@ -106,6 +108,13 @@ impl Admission {
     pub fn set_limits(&self, connections_max: u32, per_client_max: u32) {
         let mut state = self.state();
         (state.connections_max, state.per_client_max) = (connections_max, per_client_max);
+    }
+
+    /// Another limit of [`Admission::with_logins`] from now on; not if it is not known who logs in. Connections beyond it stay.
+    pub fn set_logging_in(&self, logging_in_max: u32) {
+        if let Some(most) = &mut self.state().logging_in_max {
+            *most = logging_in_max;
+        }
     }
 
     /// How many connections there are.

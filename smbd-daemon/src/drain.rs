@@ -1,5 +1,6 @@
 //! The end of all connections.
 
+use std::fmt;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -8,17 +9,39 @@ use tokio::time::sleep;
 /// The time that connections have to end, beyond the deadline for those that are busy.
 pub const END_WITHIN: Duration = Duration::from_secs(5);
 
+/// How connections have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All of them by themselves.
+    All,
+    /// Some were still there when the time was over.
+    Late,
+    /// A second signal came.
+    AtOnce,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::All => "all connections are over",
+            Self::Late => "some connections did not end in time",
+            Self::AtOnce => "a second signal came",
+        })
+    }
+}
+
 /// Waits until all connections, each of which has a receiver of `stop`, are over, at most `within` and not beyond a second signal. Which it
-/// was, as a text for the log.
+/// was.
 pub async fn ended(
     stop: &watch::Sender<bool>,
     within: Duration,
     second_signal: impl Future<Output = ()>,
-) -> &'static str {
+) -> Ended {
     tokio::select! {
-        () = stop.closed() => "all connections are over",
-        () = sleep(within) => "some connections did not end in time",
-        () = second_signal => "a second signal came",
+        biased;
+        () = stop.closed() => Ended::All,
+        () = sleep(within) => Ended::Late,
+        () = second_signal => Ended::AtOnce,
     }
 }
 
@@ -35,14 +58,14 @@ mod tests {
         let stop = watch::Sender::new(false);
         let (within, second) = (Duration::from_secs(15), Duration::from_secs(3));
         let start = Instant::now();
-        assert_eq!(ended(&stop, within, pending()).await, "all connections are over");
+        assert_eq!(ended(&stop, within, pending()).await, Ended::All);
         assert_eq!(start.elapsed(), Duration::ZERO);
         let connection = stop.subscribe();
-        assert_eq!(ended(&stop, within, sleep(second)).await, "a second signal came");
+        assert_eq!(ended(&stop, within, sleep(second)).await, Ended::AtOnce);
         assert_eq!(start.elapsed(), second);
-        assert_eq!(ended(&stop, within, pending()).await, "some connections did not end in time");
+        assert_eq!(ended(&stop, within, pending()).await, Ended::Late);
         assert_eq!(start.elapsed(), second + within);
         drop(connection);
-        assert_eq!(ended(&stop, within, pending()).await, "all connections are over");
+        assert_eq!(ended(&stop, within, pending()).await, Ended::All);
     }
 }

@@ -1,6 +1,7 @@
 //! Where it is listened, and what that leads to.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::network::Network;
@@ -21,14 +22,37 @@ pub struct Rule<T> {
 /// Where a listener is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At this address and port, whether a device has it or not.
+    /// TCP at this address and port.
+    Tcp(SocketAddr),
+    /// TCP at this address and port, and SMB Direct when a device has the address: at the same port, on iWARP at 5445. TCP is left out at a
+    /// port that is SMB Direct's there.
+    Both(SocketAddr),
+    /// SMB Direct at this address and port, whether a device has it or not.
     Socket(SocketAddr),
-    /// At this address, when a device has it.
+    /// SMB Direct at this address, when a device has it.
     Address(IpAddr),
-    /// At each address of the RDMA device or network interface of this name.
+    /// SMB Direct at each address of the RDMA device or network interface of this name.
     Device(String),
-    /// At each address of each RDMA device.
+    /// SMB Direct at each address of each RDMA device.
     Any,
+}
+
+/// What a listener's clients come over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Over {
+    /// TCP.
+    Tcp,
+    /// RDMA: SMB Direct.
+    Rdma,
+}
+
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Rdma => "rdma",
+        })
+    }
 }
 
 /// An address of an RDMA device.
@@ -42,6 +66,15 @@ pub struct Found {
     pub interface: String,
     /// The port of SMB Direct on its type of link.
     pub port: u16,
+    /// Whether its connections are those of TCP (iWARP): both have the same ports.
+    pub is_tcp: bool,
+}
+
+impl Found {
+    /// Whether the device has the address, or one of those that are meant by `0.0.0.0` or `[::]`.
+    fn has(&self, address: IpAddr) -> bool {
+        self.address == address || (address.is_unspecified() && self.address.is_ipv4() == address.is_ipv4())
+    }
 }
 
 impl<T> Rule<T> {
@@ -51,7 +84,7 @@ impl<T> Rule<T> {
     /// The port is written twice, or is 0.
     pub fn new(place: Place, port: Option<u16>, target: T, allow: Vec<Network>) -> Result<Self, String> {
         match (&place, port) {
-            (Place::Socket(address), Some(port)) => {
+            (Place::Tcp(address) | Place::Both(address) | Place::Socket(address), Some(port)) => {
                 Err(format!("a listener at {address} has port {port} as well: write the port once"))
             }
             (_, Some(0)) => Err("the port of a listener is 0, and can be 1 to 65535".into()),
@@ -62,28 +95,42 @@ impl<T> Rule<T> {
     /// Whether it depends on the devices that there are.
     #[must_use]
     pub const fn follows_devices(&self) -> bool {
-        !matches!(self.place, Place::Socket(_))
+        !matches!(self.place, Place::Tcp(_) | Place::Socket(_))
     }
 
-    fn addresses(&self, found: &[Found]) -> Vec<SocketAddr> {
-        let is_here = |found: &&Found| match &self.place {
-            Place::Socket(_) => false,
-            Place::Address(address) => found.address == *address,
-            Place::Device(name) => found.device == *name || found.interface == *name,
-            Place::Any => true,
+    /// Whether it leads nowhere without a device.
+    #[must_use]
+    pub const fn needs_devices(&self) -> bool {
+        matches!(self.place, Place::Address(_) | Place::Device(_) | Place::Any)
+    }
+
+    fn addresses(&self, found: &[Found]) -> Vec<(Over, SocketAddr)> {
+        let at = |found: &Found| SocketAddr::new(found.address, self.port.unwrap_or(found.port));
+        let of_devices = |is_here: &dyn Fn(&Found) -> bool| -> Vec<_> {
+            found.iter().filter(|found| is_here(found)).map(|found| (Over::Rdma, at(found))).collect()
         };
-        match self.place {
-            Place::Socket(address) => vec![address],
-            Place::Address(_) | Place::Device(_) | Place::Any => {
-                let at = |found: &Found| SocketAddr::new(found.address, self.port.unwrap_or(found.port));
-                found.iter().filter(is_here).map(at).collect()
-            }
+        match &self.place {
+            Place::Tcp(address) => vec![(Over::Tcp, *address)],
+            Place::Both(address) => both(*address, found),
+            Place::Socket(address) => vec![(Over::Rdma, *address)],
+            Place::Address(address) => of_devices(&|found| found.address == *address),
+            Place::Device(name) => of_devices(&|found| found.device == *name || found.interface == *name),
+            Place::Any => of_devices(&|_| true),
         }
     }
 }
 
+fn both(address: SocketAddr, found: &[Found]) -> Vec<(Over, SocketAddr)> {
+    let devices = || found.iter().filter(|found| found.has(address.ip()));
+    let port = |found: &Found| if found.is_tcp { found.port } else { address.port() };
+    let rdma = devices().map(|found| (Over::Rdma, SocketAddr::new(found.address, port(found))));
+    // There TCP has no such port left.
+    let is_taken = devices().any(|found| found.is_tcp && found.port == address.port());
+    (!is_taken).then_some((Over::Tcp, address)).into_iter().chain(rdma).collect()
+}
+
 impl Place {
-    /// As it was written: an address with or without a port, or else a device, or neither for all devices.
+    /// SMB Direct, as it was written: an address with or without a port, or else a device, or neither for all devices.
     ///
     /// # Errors
     /// It is no address of a host, it is that of all, or both were written.
@@ -131,7 +178,7 @@ pub fn networks<'t>(texts: impl IntoIterator<Item = &'t String>) -> Result<Vec<N
 
 /// Where to listen, with the addresses that devices have: the first rule that has an address counts.
 #[must_use]
-pub fn wanted<'r, T>(rules: &'r [Rule<T>], found: &[Found]) -> BTreeMap<SocketAddr, &'r Rule<T>> {
+pub fn wanted<'r, T>(rules: &'r [Rule<T>], found: &[Found]) -> BTreeMap<(Over, SocketAddr), &'r Rule<T>> {
     let mut wanted = BTreeMap::new();
     for rule in rules {
         for address in rule.addresses(found) {
@@ -151,7 +198,7 @@ mod tests {
 
     fn found(address: &str, device: &str, interface: &str, port: u16) -> Found {
         let address = address.parse().unwrap();
-        Found { address, device: device.into(), interface: interface.into(), port }
+        Found { address, device: device.into(), interface: interface.into(), port, is_tcp: port == 5445 }
     }
 
     /// Two devices, one with an address of each family.
@@ -165,7 +212,11 @@ mod tests {
 
     fn routes(rules: &[Rule<&str>]) -> Vec<String> {
         let wanted = wanted(rules, &devices());
-        wanted.into_iter().map(|(address, rule)| format!("{address} {}", rule.target)).collect()
+        let route = |((over, address), rule): (_, &Rule<&str>)| {
+            let over = if over == Over::Tcp { "tcp:" } else { "" };
+            format!("{over}{address} {}", rule.target)
+        };
+        wanted.into_iter().map(route).collect()
     }
 
     #[test]
@@ -196,6 +247,20 @@ mod tests {
             rule(Place::Device("gone".into()), None, "late"),
         ];
         assert_eq!(routes(&rules), ["10.9.0.1:4451 a", "10.9.0.1:4452 b", "[fd09::1]:4451 a"]);
+    }
+
+    #[test]
+    fn smb_direct_is_at_the_port_of_tcp_unless_that_is_a_port_of_tcp_on_this_device() {
+        let both = |address: &str| routes(&[rule(Place::Both(address.parse().unwrap()), None, "a")]);
+        assert_eq!(both("10.8.0.1:445"), ["tcp:10.8.0.1:445 a", "10.8.0.1:445 a"]);
+        assert_eq!(both("10.9.0.1:445"), ["tcp:10.9.0.1:445 a", "10.9.0.1:5445 a"]);
+        assert_eq!(both("10.9.0.1:5445"), ["10.9.0.1:5445 a"]);
+        assert_eq!(both("10.7.0.1:445"), ["tcp:10.7.0.1:445 a"]);
+        assert_eq!(both("0.0.0.0:445"), ["tcp:0.0.0.0:445 a", "10.8.0.1:445 a", "10.9.0.1:5445 a"]);
+        assert_eq!(
+            routes(&[rule(Place::Tcp("10.9.0.1:445".parse().unwrap()), None, "a")]),
+            ["tcp:10.9.0.1:445 a"]
+        );
     }
 
     #[test]

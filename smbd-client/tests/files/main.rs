@@ -12,3 +12,4 @@ mod server;
 mod share;
 mod silent;
 mod small;
+mod terminal;

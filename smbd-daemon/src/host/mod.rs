@@ -15,7 +15,7 @@ use smbd_verbs::device_addresses;
 pub use check::check;
 pub use facts::{Address, Device, Facts, Listening, Memory, Mount, PortState};
 
-use crate::places::{Found, Rule, wanted};
+use crate::places::{Found, Over, Rule, wanted};
 use port::Known;
 
 /// The program that is looked for.
@@ -40,7 +40,8 @@ pub fn look<T>(subject: Subject<'_>, rules: &[Rule<T>]) -> Facts {
         let is_of_device = known.iter().any(|found| found.address == at.ip());
         Listening { at, state: port::state(at, Known { is_running: running.is_some(), is_of_device }) }
     };
-    let listeners = wanted(rules, &known).into_keys().map(ask).collect();
+    let rdma = wanted(rules, &known).into_keys().filter(|(over, _)| *over == Over::Rdma);
+    let listeners = rdma.map(|(_, at)| ask(at)).collect();
     let addresses = found.map(|found| {
         let known = found.into_iter().map(|found| Address {
             address: found.address,

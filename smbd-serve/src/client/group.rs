@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use super::clock::{Clock, now};
 use super::host::{Host, REPLACED_MAX, Replaced, Told};
-use super::member::{End, First, Member, Newcomer, add, stopped};
+use super::member::{End, First, Member, Newcomer, News, add, stopped};
 use super::named::LOOKING_MAX;
 use crate::announce::Known;
 use crate::link::{Data, Event, Order};
@@ -194,7 +194,8 @@ impl<F: Served> Group<F> {
 
     /// Takes a connection, and its first message.
     fn take(&mut self, on: LinkId, newcomer: Newcomer) {
-        let Newcomer { link, first, news, ended } = newcomer;
+        let Newcomer { link, first, mut news, ended } = newcomer;
+        news(News::Client(self.number));
         self.members.insert(on, Member::new(link, news, ended));
         let event = match first {
             First::Message(message) => Event::Message(message),

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use smbd_smb2::server::{About, Refused};
+use smbd_smb2::server::{About, ConnectionId, Refused};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
@@ -51,6 +51,8 @@ pub struct End {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum News<'a> {
+    /// It is one of this client: what [`Host::open_count_of`](crate::Host::open_count_of) takes. The first of all news.
+    Client(ConnectionId),
     /// It has its first session.
     LoggedIn(&'a About),
     /// The server has refused a login, or all dialects of the client.

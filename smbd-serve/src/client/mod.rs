@@ -1,6 +1,7 @@
 //! What is served to all clients, and the clients: their connections, and what each of them asks for.
 
 mod carry;
+mod census;
 mod clock;
 mod group;
 mod host;

@@ -45,6 +45,11 @@ struct Served {
 
 impl Forking {
     async fn start(test: &str, arguments: &[&str]) -> Self {
+        Self::start_by(&[], test, arguments).await
+    }
+
+    /// With these words before the share.
+    async fn start_by(words: &[&str], test: &str, arguments: &[&str]) -> Self {
         let folder = folder(test);
         let (share, users) = (folder.join("share"), folder.join("users"));
         fs::create_dir(&share).unwrap();
@@ -53,6 +58,7 @@ impl Forking {
         let place = Place::new(&folder);
         let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-serve"));
         command
+            .args(words)
             .arg(&share)
             .arg("--users")
             .arg(&users)
@@ -305,6 +311,26 @@ fn a_child_that_is_killed_ends_alone_and_is_told_in_the_log() {
 }
 
 #[test]
+fn a_parent_that_the_command_run_has_started_has_children_too_and_sighup_ends_neither() {
+    run(async {
+        let mut serve = Forking::start_by(&["run"], "forked-run", &[]).await;
+        let (mut one, session) = serve.client().await;
+        let child = Pid::from_raw(one.child.pid()).unwrap();
+        kill_process(child, Signal::HUP).unwrap();
+        serve.signal(Signal::HUP);
+        let share = session.connect("share").await.unwrap();
+        share.create("f").await.unwrap().write_at(0, content(10).into()).await.unwrap();
+        drop((share, session));
+        one.ends().await;
+        serve.signal(Signal::TERM);
+        let (code, lines) = serve.ended();
+        assert_eq!(code, Some(0));
+        assert_eq!(children(&lines, "child ended", "exit status: 0").len(), 1, "{lines:#?}");
+        assert_eq!(fs::read(serve.share.join("f")).unwrap(), content(10));
+    });
+}
+
+#[test]
 fn no_more_children_are_started_than_there_may_be() {
     run(async {
         let mut serve = Forking::start("forked-many", &["--children", "1"]).await;
@@ -316,8 +342,7 @@ fn no_more_children_are_started_than_there_may_be() {
         one.ends().await;
         serve.signal(Signal::TERM);
         let (_, lines) = serve.ended();
-        let refused =
-            r#"client refused client=10.9.0.2:50002 over=broker why="all places are taken (--children)""#;
+        let refused = r#"client refused client=10.9.0.2:50002 why="too many children (broker.children)""#;
         assert!(lines.iter().any(|line| line == refused), "{lines:#?}");
         assert_eq!(children(&lines, "child started", "").len(), 1, "{lines:#?}");
     });

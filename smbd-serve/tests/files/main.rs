@@ -5,7 +5,13 @@ mod broker_script;
 mod brokered;
 mod channels;
 mod forked;
+mod lines;
+mod program;
 mod rdma_first;
 mod serve;
+mod service;
+#[path = "../../../smbd-client/tests/files/terminal.rs"]
+mod terminal;
 mod transforms;
+mod users;
 mod words;

@@ -1,143 +1,17 @@
 //! `smbd-serve`, against the client of this project.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
-use smbd_client::copy::{self, Options};
-use smbd_client::{Remote, Session, Settings, Share, Tcp};
+use smbd_client::{Remote, Settings};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
-use smbd_smb2::wire::{
-    Dialect, Guid, Header, List, NegotiateRequest, NegotiateResponse, SecurityMode, write_element,
-};
+use smbd_smb2::wire::Dialect;
 
-use super::words::{PASSWORD, content, folder, login, said, settings};
-
-fn users(folder: &Path, mode: u32) -> String {
-    let path = folder.join("users");
-    fs::write(&path, format!("# one user\ntester:password:{PASSWORD}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-    path.to_str().unwrap().to_owned()
-}
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-serve"));
-    command.args(arguments);
-    command
-}
-
-async fn connect(port: &str) -> Tcp<tokio::net::TcpStream> {
-    Tcp::over(tokio::net::TcpStream::connect(format!("127.0.0.1:{port}")).await.unwrap())
-}
-
-/// A server that runs, what it says, and its port. Dropped, it is killed.
-struct Serve {
-    child: Child,
-    lines: Box<dyn Iterator<Item = String>>,
-    port: String,
-}
-
-impl Serve {
-    fn start(arguments: &[&str]) -> Self {
-        let mut child =
-            command(arguments).args(["--listen", "tcp:127.0.0.1:0"]).stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap())
-            .lines()
-            .map_while(Result::ok)
-            .map(|line| said(&line));
-        let first = lines.next().unwrap();
-        let port = first.strip_prefix("listening address=127.0.0.1:").and_then(|rest| rest.split(' ').next());
-        let port = port.unwrap_or_else(|| panic!("{first}")).to_owned();
-        Self { child, lines: Box::new(lines), port }
-    }
-
-    /// Copies a file to the server.
-    fn put(&self, file: &Path, name: &str, settings: &Settings) -> Result<(), String> {
-        self.with_share(settings, async |share, _| {
-            let copied = copy::put(file, share, name, Options::default(), &()).await;
-            copied.map(drop).map_err(|failure| failure.to_string())
-        })
-    }
-
-    /// Copies a file from the server.
-    fn get(&self, name: &str, file: &Path) -> Result<(), String> {
-        self.with_share(&settings(), async |share, _| {
-            let copied = copy::get(share, name, file, Options::default(), &()).await;
-            copied.map(drop).map_err(|failure| failure.to_string())
-        })
-    }
-
-    /// What comes of `work` on the share, with a user who is logged in.
-    fn with_share<T>(
-        &self,
-        settings: &Settings,
-        work: impl AsyncFnOnce(&Share, &Session) -> Result<T, String>,
-    ) -> Result<T, String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let (remote, driver) = Remote::over(connect(&self.port).await, settings).unwrap();
-            let driver = tokio::spawn(driver);
-            let session = login(&remote, PASSWORD).await.map_err(|error| error.to_string())?;
-            let share = session.connect("share").await.map_err(|error| error.to_string())?;
-            let done = work(&share, &session).await;
-            drop((share, session, remote));
-            driver.await.unwrap();
-            done
-        })
-    }
-
-    /// MaxReadSize and MaxWriteSize, in bytes.
-    fn transfers_max(&self) -> [u32; 2] {
-        let answer = self.negotiate(Dialect::SMB_3_0_2);
-        let response = NegotiateResponse::parse(&answer).unwrap();
-        [response.max_read_size, response.max_write_size]
-    }
-
-    /// The answer to a client that offers this dialect only.
-    fn negotiate(&self, dialect: Dialect) -> Vec<u8> {
-        let dialects = [dialect];
-        let request = NegotiateRequest {
-            security_mode: SecurityMode::SIGNING_ENABLED,
-            client_guid: Guid([7; 16]),
-            dialects: List::from(&dialects),
-            ..NegotiateRequest::default()
-        };
-        let mut message = vec![0; 4];
-        write_element(&mut message, &Header::request::<NegotiateRequest>(0), &request).unwrap();
-        let len = u32::try_from(message.len() - 4).unwrap();
-        message[..4].copy_from_slice(&len.to_be_bytes());
-        let mut stream = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
-        stream.write_all(&message).unwrap();
-        let mut len = [0; 4];
-        stream.read_exact(&mut len).unwrap();
-        let mut answer = vec![0; u32::from_be_bytes(len) as usize];
-        stream.read_exact(&mut answer).unwrap();
-        answer
-    }
-
-    /// Ends it in order. Returns its exit status and what it said last.
-    fn terminate(mut self) -> (Option<i32>, Vec<String>) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, Signal::TERM).unwrap();
-        let lines = self.lines.by_ref().collect();
-        (self.child.wait().unwrap().code(), lines)
-    }
-}
-
-impl Drop for Serve {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use super::program::{Serve, command, connect, text, users};
+use super::words::{content, folder, login, said, settings};
 
 #[test]
 fn files_go_there_and_back_and_each_client_is_told_in_the_log() {

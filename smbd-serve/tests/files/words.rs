@@ -6,8 +6,12 @@ use smbd_smb2::security::{Credentials, NtHash};
 pub const PASSWORD: &str = "correct horse";
 
 pub async fn login(remote: &Remote, password: &str) -> Result<Session, Error> {
+    login_as(remote, "tester", password).await
+}
+
+pub async fn login_as(remote: &Remote, user: &str, password: &str) -> Result<Session, Error> {
     let hash = NtHash::of_password(password);
-    remote.login(Credentials::User { user: "tester".into(), domain: String::new(), hash }).await
+    remote.login(Credentials::User { user: user.into(), domain: String::new(), hash }).await
 }
 
 pub fn settings() -> Settings {

@@ -144,6 +144,12 @@ impl<F: FileSystem> Files<F> {
         self.open.len()
     }
 
+    /// How many of them a connection has.
+    #[must_use]
+    pub fn open_count_of(&self, connection: ConnectionId) -> usize {
+        self.open.range((connection, Handle(0))..=(connection, Handle(u64::MAX))).count()
+    }
+
     /// Carries out an operation. `buffer` is that of the operation, if its data go by RDMA. Without a completion it waits for a lock:
     /// [`Connection::prolong`](super::Connection::prolong) is to be said then, and the completion comes from [`Self::retry`].
     pub fn carry_out(

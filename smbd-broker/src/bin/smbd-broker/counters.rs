@@ -9,7 +9,6 @@ use smbd_daemon::prometheus::{Kind, Text};
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) taken: AtomicU64,
-    pub(crate) refused: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) owners: AtomicU64,
     pub(crate) owners_refused: AtomicU64,
@@ -30,8 +29,8 @@ impl Counters {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// All of them.
-    pub(crate) fn text(&self, now: Now) -> String {
+    /// All of them, with those that the listeners have `refused`.
+    pub(crate) fn text(&self, now: Now, refused: u64) -> String {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let Now { owners, connections, memory, counts } = now;
         let mut text = Text::new("smbd_broker");
@@ -43,7 +42,7 @@ impl Counters {
         text.one("owners_refused_total", Kind::Counter, help, of(&self.owners_refused));
         let help = "Connections that were established.";
         text.one("connections_total", Kind::Counter, help, of(&self.taken));
-        text.one("refused_total", Kind::Counter, "Clients that were refused.", of(&self.refused));
+        text.one("refused_total", Kind::Counter, "Clients that were refused.", refused);
         text.one("failed_total", Kind::Counter, "Clients that could not be connected.", of(&self.failed));
         let messages = [("from_client", counts.messages_in), ("to_client", counts.messages_out)];
         text.labelled("messages_total", Kind::Counter, "Messages.", "way", messages);
@@ -83,7 +82,6 @@ mod tests {
         let _owner = broker.owner_joined().unwrap();
         let counters = Counters::default();
         Counters::count(&counters.owners);
-        Counters::count(&counters.refused);
-        insta::assert_snapshot!(counters.text(Now::from(&broker)));
+        insta::assert_snapshot!(counters.text(Now::from(&broker), 1));
     }
 }

@@ -1,20 +1,17 @@
 //! What is listened for, and what becomes of a client.
 
-use std::fmt::Display;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use smbd_broker::server::serve;
 use smbd_core::Config;
-use smbd_daemon::admission::{Admission, Pass};
+use smbd_daemon::admission::Pass;
 use smbd_daemon::listeners::{Limits, Service, Wishes};
-use smbd_daemon::log::{Line, Log};
 use smbd_daemon::network::Network;
 use smbd_daemon::places::Rule;
+use smbd_daemon::tasks::Core;
 use smbd_daemon::trouble::why;
 use smbd_verbs::RejectReason;
 use smbd_verbs::tokio::{Incoming, Options};
-use tokio::sync::watch;
 
 use crate::counters::Counters;
 use crate::settings::Settings;
@@ -23,30 +20,14 @@ use crate::shared::Shared;
 impl Service for Shared {
     type Wishes = Settings;
 
-    fn wishes(&self) -> watch::Receiver<Arc<Settings>> {
-        self.follow_settings()
-    }
-
-    fn log(&self) -> Log {
-        Self::log(self)
-    }
-
-    fn admission(&self) -> &Arc<Admission> {
-        &self.admission
-    }
-
-    fn refused(&self, client: SocketAddr, why: &dyn Display) {
-        Self::refused(self, client, why);
-    }
-
-    fn tell(line: Line, (): &()) -> Line {
-        line.with("over", "rdma")
+    fn core(&self) -> &Core<Settings> {
+        &self.core
     }
 
     fn serve(self: &Arc<Self>, incoming: Incoming, pass: Pass, (): ()) {
         let client = incoming.peer_addr();
         let Some(config) = self.hub.config() else {
-            Self::refused(self, client, "no server would take it");
+            self.core.refused(client, "no server would take it");
             // The client may be gone by now.
             let _ = incoming.reject(RejectReason::Unwanted);
             return;
@@ -77,14 +58,20 @@ async fn attend(shared: Arc<Shared>, incoming: Incoming, pass: Pass, config: Con
     match incoming.link(&config, Options::default()).await {
         Ok(connection) => {
             Counters::count(&shared.counters.taken);
-            shared.log().line("client connected").with("client", client).write();
+            shared.core.log().line("client connected").with("client", client).write();
             if !serve(shared.hub.clone(), connection, client.to_string()).await {
-                shared.refused(client, "too many connections (limits.connections)");
+                shared.core.refused(client, "too many connections (limits.connections)");
             }
         }
         Err(failure) => {
             Counters::count(&shared.counters.failed);
-            shared.log().warning("client failed").with("client", client).with("why", why(&failure)).write();
+            shared
+                .core
+                .log()
+                .warning("client failed")
+                .with("client", client)
+                .with("why", why(&failure))
+                .write();
         }
     }
     drop(pass);

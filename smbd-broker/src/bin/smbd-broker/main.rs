@@ -15,9 +15,8 @@ mod status;
 
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use options::{Command, Options};
-use settings::Settings;
+use smbd_daemon::outcome::conclude;
 use smbd_daemon::status::show;
 use smbd_program::output;
 
@@ -30,14 +29,7 @@ fn main() -> ExitCode {
         Err(printed) => return printed,
     };
     match options.command {
-        Command::Run(run) => match Settings::new(&run) {
-            Ok(_) if run.common.check => output::checked(PROGRAM),
-            Ok(settings) => match broker::run(settings, run) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(trouble) => trouble.failure(PROGRAM),
-            },
-            Err(wrong) => Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit(),
-        },
+        Command::Run(run) => conclude::<Options>(PROGRAM, broker::run(run)),
         Command::Status(options::Status { socket, json }) => show(&socket, PROGRAM, json, status::table),
         Command::Config => output::print(PROGRAM, file::DOCUMENTED),
         Command::Doctor(options) => doctor::run(&options),

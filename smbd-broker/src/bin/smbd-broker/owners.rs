@@ -20,11 +20,11 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Listens where servers attach.
 pub(crate) fn listen(shared: &Shared) -> Result<(SocketPath, UnixListener), Trouble> {
-    let settings = shared.settings();
+    let settings = shared.core.settings();
     let path = &settings.socket;
     let bound = bind(path, settings.socket_mode)
         .map_err(|error| Trouble::other(&format!("no server can attach at {}: {error}", path.display())))?;
-    shared.log().line("listening").with("socket", path.display()).write();
+    shared.core.log().line("listening").with("socket", path.display()).write();
     Ok(bound)
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn take(listener: UnixListener, shared: Arc<Shared>) {
                 tasks.spawn(attend(socket, Arc::clone(&shared)));
             }
             Err(error) => {
-                shared.log().warning("listener failed").with("why", error).write();
+                shared.core.log().warning("listener failed").with("why", error).write();
                 sleep(AGAIN_AFTER).await;
             }
         }
@@ -56,10 +56,10 @@ pub(crate) async fn take(listener: UnixListener, shared: Arc<Shared>) {
 async fn attend(socket: UnixPackets, shared: Arc<Shared>) {
     let Ok(who) = credentials(socket.get_ref()) else { return };
     let line = |what| {
-        let line = shared.log().line(what).number("uid", who.uid.into());
+        let line = shared.core.log().line(what).number("uid", who.uid.into());
         line.number("pid", u64::try_from(who.pid).unwrap_or(0))
     };
-    if !shared.settings().may_attach(who) {
+    if !shared.core.settings().may_attach(who) {
         Counters::count(&shared.counters.owners_refused);
         line("owner refused")
             .warn()

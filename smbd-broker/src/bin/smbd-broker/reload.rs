@@ -12,7 +12,7 @@ pub(crate) fn reload(shared: &Shared, read: Result<Settings, String>) -> bool {
         shared.set_settings(settings);
         vec![("connections_max", connections.into())]
     };
-    smbd_daemon::reload::reload(|| shared.log(), read, |new| restore(&shared.settings(), new), take)
+    smbd_daemon::reload::reload(|| shared.core.log(), read, |new| restore(&shared.core.settings(), new), take)
 }
 
 /// Leaves what cannot change as it is: owners were told of their slots, and sockets are where they are. The keys that would have changed.
@@ -48,12 +48,12 @@ mod tests {
         let shared = Shared::new(settings("").unwrap(), 1).unwrap();
         let text = "[limits]\nconnections = 5\n[owners]\nmax = 1\nuids = [7]\n[timeouts]\nsetup_s = 9";
         assert!(reload(&shared, settings(text)));
-        let new = shared.settings();
+        let new = shared.core.settings();
         assert_eq!((new.connections(), &new.uids), (5, &vec![7]));
         assert_eq!(shared.hub.look(|broker| broker.setup_within().as_secs()), 9);
         for wrong in ["[limit]", "[limits]\nconnections = 0"] {
             assert!(!reload(&shared, settings(wrong)), "{wrong}");
-            assert!(std::sync::Arc::ptr_eq(&new, &shared.settings()), "{wrong}");
+            assert!(std::sync::Arc::ptr_eq(&new, &shared.core.settings()), "{wrong}");
         }
     }
 

@@ -9,12 +9,14 @@ use smbd_broker::broker::{self, Quotas};
 use smbd_broker::socket::Credentials;
 use smbd_broker::wire::Limits;
 use smbd_core::{Config, Keepalive, Params};
+use smbd_daemon::admission::Admission;
 use smbd_daemon::file::seconds;
 use smbd_daemon::limits::Needs;
 use smbd_daemon::log::Format;
 use smbd_daemon::network::Network;
 use smbd_daemon::places::{Place, Rule, networks};
 use smbd_daemon::socket_path::SocketMode;
+use smbd_daemon::tasks::Basic;
 use smbd_verbs::footprint;
 
 use crate::file::{File, Listener, SmbDirect};
@@ -46,6 +48,16 @@ pub(crate) struct Settings {
     /// `None`: it tells nobody.
     pub(crate) status: Option<PathBuf>,
     pub(crate) status_mode: SocketMode,
+}
+
+impl Basic for Settings {
+    fn format(&self) -> Format {
+        self.format
+    }
+
+    fn limit(&self, admission: &Admission) {
+        admission.set_limits(self.connections(), self.per_client);
+    }
 }
 
 impl Settings {

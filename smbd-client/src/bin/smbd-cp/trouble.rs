@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use smbd_program::password::Untyped;
+
 use crate::password::NoPassword;
 
 /// Numbers of signals.
@@ -29,7 +31,7 @@ impl Trouble {
 impl From<NoPassword> for Trouble {
     fn from(none: NoPassword) -> Self {
         match none {
-            NoPassword::Cancelled => Self::Interrupted(SIGINT),
+            NoPassword::Untyped(Untyped::Cancelled) => Self::Interrupted(SIGINT),
             other => Self::failed(other),
         }
     }

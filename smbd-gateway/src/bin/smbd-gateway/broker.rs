@@ -19,13 +19,13 @@ pub(crate) async fn open(shared: &Arc<Shared>, path: &Path) -> Result<(), Troubl
     let (acceptor, instance) =
         attached.map_err(|why| Trouble::other(&format_args!("{}: {why}", path.display())))?;
     is_attached(shared, path, instance);
-    tokio::spawn(take(Arc::clone(shared), shared.stop.subscribe(), path.to_owned(), acceptor));
+    tokio::spawn(take(Arc::clone(shared), shared.core.stop.subscribe(), path.to_owned(), acceptor));
     Ok(())
 }
 
 fn is_attached(shared: &Shared, path: &Path, instance: u64) {
     let instance = format_args!("{instance:016x}").to_string();
-    shared.log().line("attached").with("broker", path.display()).with("instance", instance).write();
+    shared.core.log().line("attached").with("broker", path.display()).with("instance", instance).write();
 }
 
 async fn take(shared: Arc<Shared>, mut stop: watch::Receiver<bool>, path: PathBuf, mut acceptor: Acceptor) {
@@ -36,7 +36,7 @@ async fn take(shared: Arc<Shared>, mut stop: watch::Receiver<bool>, path: PathBu
         };
         match accepted {
             Accepted::Connection(connection) => enter(&shared, *connection),
-            Accepted::Lost => shared.log().warning("broker lost").with("broker", path.display()).write(),
+            Accepted::Lost => shared.core.log().warning("broker lost").with("broker", path.display()).write(),
             Accepted::Attached { instance } => is_attached(&shared, &path, instance),
         }
     }
@@ -48,15 +48,15 @@ async fn take(shared: Arc<Shared>, mut stop: watch::Receiver<bool>, path: PathBu
 /// Serves a client, if the limits let it in. Its network was the broker's to judge.
 fn enter(shared: &Arc<Shared>, connection: Connection) {
     let client = connection.newcomer().peer_addr();
-    let settings = shared.settings();
+    let settings = shared.core.settings();
     // No reload takes it away.
     let Some(broker) = &settings.broker else { return };
-    match shared.admission.enter_of_any(client.ip()) {
+    match shared.core.admission.enter_of_any(client.ip()) {
         Ok(pass) => {
-            let (stop, backend) = (shared.stop.subscribe(), Arc::clone(&broker.backend));
+            let (stop, backend) = (shared.core.stop.subscribe(), Arc::clone(&broker.backend));
             let admitted = Client { shared: Arc::clone(shared), _pass: pass, stop, backend };
             tokio::spawn(admitted.serve_brokered(connection, client));
         }
-        Err(why) => shared.refused(client, why),
+        Err(why) => shared.core.refused(client, why),
     }
 }

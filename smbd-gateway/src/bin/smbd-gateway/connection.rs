@@ -38,7 +38,7 @@ pub(crate) struct Client {
 impl Client {
     /// Serves it until its end.
     pub(crate) async fn serve(mut self, incoming: Incoming) {
-        let settings = self.shared.settings();
+        let settings = self.shared.core.settings();
         let client = incoming.peer_addr();
         let Some((stream, names)) = self.reach(client, &settings).await else {
             // The client may be gone by now.
@@ -56,7 +56,7 @@ impl Client {
 
     /// The same for a connection that a broker has.
     pub(crate) async fn serve_brokered(mut self, connection: broker::Connection, client: SocketAddr) {
-        let settings = self.shared.settings();
+        let settings = self.shared.core.settings();
         let carried = broker::Carried::new(connection);
         let Some((stream, names)) = self.reach(client, &settings).await else {
             return give_back(carried).await;
@@ -105,7 +105,7 @@ impl Client {
 
     fn failed(&self, client: SocketAddr, why: String) {
         Counters::add(&self.shared.counters.failed, 1);
-        self.shared.log().warning("client failed").with("client", client).with("why", why).write();
+        self.shared.core.log().warning("client failed").with("client", client).with("why", why).write();
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use smbd_daemon::prometheus::{Kind, Text};
+use smbd_daemon::tasks::{Basic, Core};
 use smbd_smb2::relay::Bytes;
 
 use crate::report;
@@ -11,7 +12,6 @@ use crate::report;
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) taken: AtomicU64,
-    pub(crate) refused: AtomicU64,
     pub(crate) failed: AtomicU64,
     sessions: [AtomicU64; 4],
     bytes: [AtomicU64; 4],
@@ -44,18 +44,18 @@ impl Counters {
         }
     }
 
-    /// All of them, how many connections there are, and the memory of these.
-    pub(crate) fn text(&self, connections: u32, memory: u64) -> String {
+    /// All of them, with how many connections there are and were refused, and the memory of these.
+    pub(crate) fn text<S: Basic>(&self, core: &Core<S>, memory: u64) -> String {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let named = |names: [&'static str; 4], counters: &[AtomicU64; 4]| {
             names.into_iter().zip(counters.each_ref().map(of))
         };
         let mut text = Text::new("smbd_gateway");
-        text.one("connections", Kind::Gauge, "Connections now.", connections.into());
+        text.one("connections", Kind::Gauge, "Connections now.", core.admission.connections().into());
         text.one("memory_bytes", Kind::Gauge, "Bytes allocated for devices and for RDMA.", memory);
         let help = "Connections that were established.";
         text.one("connections_total", Kind::Counter, help, of(&self.taken));
-        text.one("refused_total", Kind::Counter, "Clients that were refused.", of(&self.refused));
+        text.one("refused_total", Kind::Counter, "Clients that were refused.", core.refused_count());
         text.one("failed_total", Kind::Counter, "Clients that could not be connected.", of(&self.failed));
         let help = "Connections with a session, by what it does.";
         text.labelled("sessions_total", Kind::Counter, help, "kind", named(SESSIONS, &self.sessions));
@@ -67,7 +67,12 @@ impl Counters {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use smbd_daemon::admission::Admission;
+
+    use super::{Bytes, Core, Counters, report};
+    use crate::file::File;
+    use crate::options::Run;
+    use crate::settings::Settings;
 
     #[test]
     fn counters_are_told_in_the_format_of_prometheus() {
@@ -82,6 +87,9 @@ mod tests {
         more.rdma_write = 10;
         counters.bytes(some, more);
         Counters::add(&counters.taken, 2);
-        insta::assert_snapshot!(counters.text(1, 4096));
+        let run = Run { server: vec!["127.0.0.1".into()], ..Run::default() };
+        let core = Core::new(Settings::of(&run, &File::default()).unwrap(), Admission::new(3, 3));
+        let _one = core.admission.enter_of_any("10.9.0.2".parse().unwrap()).unwrap();
+        insta::assert_snapshot!(counters.text(&core, 4096));
     }
 }

@@ -1,16 +1,14 @@
 //! What is listened for, and what becomes of a client.
 
-use std::fmt::Display;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use smbd_daemon::admission::{Admission, Pass};
+use smbd_daemon::admission::Pass;
 use smbd_daemon::listeners::{Limits, Service, Wishes};
-use smbd_daemon::log::{Line, Log};
+use smbd_daemon::log::Line;
 use smbd_daemon::network::Network;
 use smbd_daemon::places::Rule;
+use smbd_daemon::tasks::Core;
 use smbd_verbs::tokio::Incoming;
-use tokio::sync::watch;
 
 use crate::backends::Backend;
 use crate::basics::Basics;
@@ -20,20 +18,8 @@ use crate::settings::{Settings, Shared};
 impl Service for Shared {
     type Wishes = Settings;
 
-    fn wishes(&self) -> watch::Receiver<Arc<Settings>> {
-        self.follow_settings()
-    }
-
-    fn log(&self) -> Log {
-        Self::log(self)
-    }
-
-    fn admission(&self) -> &Arc<Admission> {
-        &self.admission
-    }
-
-    fn refused(&self, client: SocketAddr, why: &dyn Display) {
-        Self::refused(self, client, why);
+    fn core(&self) -> &Core<Settings> {
+        &self.core
     }
 
     fn tell(line: Line, backend: &Arc<Backend>) -> Line {
@@ -41,7 +27,8 @@ impl Service for Shared {
     }
 
     fn serve(self: &Arc<Self>, incoming: Incoming, pass: Pass, backend: Arc<Backend>) {
-        let client = Client { shared: Arc::clone(self), _pass: pass, stop: self.stop.subscribe(), backend };
+        let client =
+            Client { shared: Arc::clone(self), _pass: pass, stop: self.core.stop.subscribe(), backend };
         tokio::spawn(client.serve(incoming));
     }
 }

@@ -23,9 +23,8 @@ mod wishes;
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use options::{Command, Options};
-use settings::Settings;
+use smbd_daemon::outcome::conclude;
 use smbd_daemon::status::show;
 use smbd_program::output;
 
@@ -38,25 +37,9 @@ fn main() -> ExitCode {
         Err(printed) => return printed,
     };
     match options.command {
-        Command::Run(run) => match Settings::new(&run) {
-            Ok(_) if run.common.check => output::checked(PROGRAM),
-            Ok(settings) => match gateway::run(settings, run) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(trouble) => trouble.failure(PROGRAM),
-            },
-            Err(wrong) => {
-                Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
-            }
-        },
+        Command::Run(run) => conclude::<Options>(PROGRAM, gateway::run(run)),
         Command::Status(options::Status { socket, json }) => show(&socket, PROGRAM, json, status::table),
-        Command::Reverse(options) => match reverse::run(options) {
-            Ok(reverse::Done::Checked) => output::checked(PROGRAM),
-            Ok(reverse::Done::Served) => ExitCode::SUCCESS,
-            Err(reverse::Failure::Usage(wrong)) => {
-                Options::command().error(clap::error::ErrorKind::ValueValidation, wrong).exit();
-            }
-            Err(reverse::Failure::Trouble(trouble)) => trouble.failure(PROGRAM),
-        },
+        Command::Reverse(options) => conclude::<Options>(PROGRAM, reverse::run(options)),
         Command::Config => output::print(PROGRAM, file::DOCUMENTED),
         Command::Doctor(options) => doctor::run(&options),
     }

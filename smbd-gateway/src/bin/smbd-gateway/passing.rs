@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use smbd_core::error::{CloseReason, DisconnectReason};
+use smbd_daemon::tasks::Basic;
 use smbd_gateway::{Ending, Pump, Rewriting, Tcp, close};
 use smbd_link::time::TokioTime;
 use smbd_link::transport::Transport;
@@ -13,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::basics::Basics;
-use crate::connections::Names;
+use crate::connections::{Connection, Names};
 use crate::counters::Counters;
 use crate::report::Kind;
 use crate::shared::Shared;
@@ -33,19 +34,20 @@ pub(crate) async fn pass<S, R, T>(
     rewriting: Result<R, impl Display>,
     (transport, tcp): (T, Tcp),
 ) where
-    S: AsRef<Basics> + Send + Sync + 'static,
+    S: AsRef<Basics> + Basic + Send + Sync + 'static,
     R: Rewriting,
     T: Transport<BufferId, Memory = Buffer>,
 {
     Counters::add(&shared.counters.taken, 1);
     let Names { client, server, server_port } = names;
     let named = |what| {
-        let line = shared.log().line(what).with("client", client);
+        let line = shared.core.log().line(what).with("client", client);
         // A port of RDMA is no help in finding a connection.
         if server_port == 0 { line } else { line.number("server_port", server_port.into()) }
     };
     named("client connected").with("server", server).write();
-    let entry = shared.connections.add(names, device);
+    let (kind, bytes) = (Kind::default(), Bytes::default());
+    let entry = shared.connections.add(Connection { names, kind, bytes, memory: device });
     let rewriting = match rewriting {
         Ok(rewriting) => rewriting,
         Err(error) => {
@@ -55,9 +57,9 @@ pub(crate) async fn pass<S, R, T>(
             return;
         }
     };
-    let session = (*shared.settings()).as_ref().session;
+    let session = (*shared.core.settings()).as_ref().session;
     let mut pump = Pump::new(rewriting, transport, tcp, session);
-    let (mut kind, mut bytes) = (Kind::default(), Bytes::default());
+    let (mut kind, mut bytes) = (kind, bytes);
     let mut look = interval(LOOK_EVERY);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut ending = None;
@@ -66,7 +68,7 @@ pub(crate) async fn pass<S, R, T>(
             over = pump.run() => ending = Some(over),
             _ = look.tick() => {}
             () = stopped(stop) => {
-                let drain = (*shared.settings()).as_ref().drain;
+                let drain = (*shared.core.settings()).as_ref().drain;
                 ending = Some(pump.drain(drain).await);
             }
         }
@@ -74,7 +76,8 @@ pub(crate) async fn pass<S, R, T>(
         shared.counters.sessions(kind, now);
         shared.counters.bytes(bytes, pump.statistics().bytes);
         bytes = pump.statistics().bytes;
-        entry.update(now, bytes, device.saturating_add(pump.buffer_bytes()));
+        let memory = device.saturating_add(pump.buffer_bytes());
+        entry.update(|seen| *seen = Connection { names, kind: now, bytes, memory });
         if now != kind && now.has_session && ending.is_none() {
             now.tell(named("client session")).write();
         }

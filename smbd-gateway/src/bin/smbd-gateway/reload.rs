@@ -8,10 +8,10 @@ use crate::settings::{Settings, Shared};
 pub(crate) fn reload(shared: &Shared, read: Result<Settings, String>) -> bool {
     let take = |settings: Settings| {
         let (connections, each) = (settings.basics.connections, settings.basics.each);
-        shared.set_settings(settings);
+        shared.core.set_settings(settings);
         vec![("connections_max", connections.into()), ("bytes_each", each)]
     };
-    smbd_daemon::reload::reload(|| shared.log(), read, |new| restore(&shared.settings(), new), take)
+    smbd_daemon::reload::reload(|| shared.core.log(), read, |new| restore(&shared.core.settings(), new), take)
 }
 
 /// Leaves what cannot change as it is. The keys that would have changed.
@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn what_is_new_holds_from_then_on_for_who_comes_and_a_connection_keeps_what_it_had() {
         let shared = shared();
-        let of_connection = shared.settings();
-        let mut follower = shared.follow_settings();
+        let of_connection = shared.core.settings();
+        let mut follower = shared.core.follow_settings();
         let text = "
             server = ['127.0.0.2']
             allow = ['fd09::/64']
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!((new.allow.len(), new.pending, new.basics.drain), (1, 3, Duration::from_secs(99)));
         assert_eq!((new.basics.format, of_connection.basics.format), (Format::Json, Format::Text));
         let networks = new.allow.clone();
-        let enter = || shared.admission.enter("fd09::2".parse().unwrap(), &networks);
+        let enter = || shared.core.admission.enter("fd09::2".parse().unwrap(), &networks);
         let _first = enter().unwrap();
         assert!(enter().is_err());
         assert_eq!(of_connection.listeners[0].place, Place::Any);
@@ -83,10 +83,10 @@ mod tests {
     #[test]
     fn a_file_with_a_fault_leaves_all_as_it_was() {
         let shared = shared();
-        let old = shared.settings();
+        let old = shared.core.settings();
         for wrong in ["sever = []", "server = ['127.0.0.1']\n[limits]\nconnections = 0", "server = []"] {
             assert!(!reload(&shared, settings(wrong)), "{wrong}");
-            assert!(Arc::ptr_eq(&old, &shared.settings()), "{wrong}");
+            assert!(Arc::ptr_eq(&old, &shared.core.settings()), "{wrong}");
         }
     }
 

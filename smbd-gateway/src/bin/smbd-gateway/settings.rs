@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
+use smbd_daemon::admission::Admission;
 use smbd_daemon::file::{at_least, seconds};
+use smbd_daemon::log::Format;
 use smbd_daemon::network::Network;
 use smbd_daemon::places::networks;
+use smbd_daemon::tasks::Basic;
 use smbd_gateway::waiting_max;
 use smbd_smb2::relay;
 use smbd_verbs::footprint;
@@ -48,6 +51,16 @@ pub(crate) type Shared = crate::shared::Shared<Settings>;
 impl AsRef<Basics> for Settings {
     fn as_ref(&self) -> &Basics {
         &self.basics
+    }
+}
+
+impl Basic for Settings {
+    fn format(&self) -> Format {
+        self.basics.format
+    }
+
+    fn limit(&self, admission: &Admission) {
+        admission.set_limits(self.basics.connections, self.basics.per_client);
     }
 }
 

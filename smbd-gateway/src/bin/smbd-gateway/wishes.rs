@@ -154,6 +154,7 @@ mod tests {
                 Place::Address(address) => format!("at {address}"),
                 Place::Device(device) => format!("on {device}"),
                 Place::Any => "everywhere".into(),
+                Place::Tcp(_) | Place::Both(_) => panic!("the gateway has no such place"),
             };
             format!("{place}{port} to {backend} {}", backend.servers[0])
         };

@@ -1,5 +1,6 @@
 //! A process that serves one client, all of whose connections come from a broker.
 
+use std::fmt::Display;
 use std::future::{pending, ready};
 use std::path::Path;
 use std::sync::Arc;
@@ -9,53 +10,54 @@ use rustix::stdio::stdin;
 use rustix::thread::set_name;
 use smbd_broker::client::{Broker, Connection, Incoming, connect, take_over};
 use smbd_broker::socket::UnixPackets;
-use smbd_daemon::admission::Admission;
 use smbd_daemon::log::tell_process;
-use smbd_serve::Host;
+use smbd_daemon::outcome::Failure;
+use smbd_daemon::signals::Signals;
+use smbd_daemon::trouble::Trouble;
+use smbd_smb2::wire::Guid;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::accept::finish;
 use crate::broker::let_in;
-use crate::clients::Clients;
-use crate::log::warning;
-use crate::signals::Signals;
-use crate::trouble::Trouble;
+use crate::host::host;
+use crate::limits::Places;
+use crate::settings::Settings;
+use crate::shared::Shared;
 
 /// How long it takes at most until it has its first connection.
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Serves the client whose connection the parent hands over, until all its connections have ended, the parent ends, or a signal comes.
-pub(crate) async fn run(path: &Path, host: Host, connections: u16, drain: Duration) -> Result<(), Trouble> {
+pub(crate) async fn run(path: &Path, settings: Settings, guid: Guid) -> Result<(), Failure> {
     tell_process();
     // It is the name of the link by which it was started otherwise. Nothing depends on it.
     let _ = set_name(c"smbd-serve");
-    let mut signals = Signals::new()?;
+    // SIGHUP is for its parent. The next child has what is new.
+    let Signals { stop: mut signals, reload: _ignored } = Signals::new()?;
     let mut parent = stdin().try_clone_to_owned().and_then(UnixPackets::new);
-    let parent = parent.as_mut().map_err(|error| Trouble::failed("the socket of the parent", error))?;
+    let parent = parent.as_mut().map_err(|error| failed("the socket of the parent", error))?;
+    let users = watch::Sender::new(Arc::clone(&settings.users));
+    let host = host(&settings, guid, &[], users.subscribe())?;
     let attaching = timeout(STARTS_WITHIN, attach(path, parent));
     let (broker, mut incoming, connection) = tokio::select! {
-        attached = attaching => attached.map_err(|_| Trouble::failed(path.display(), "no answer"))??,
-        () = signals.next() => return Ok(()),
+        attached = attaching => attached.map_err(|_| failed(path.display(), "no answer"))??,
+        () = signals.came() => return Ok(()),
     };
-    let (stop, stopped) = watch::channel(false);
     // All connections of this process are of one client: the parent holds the limits of an address.
-    let admission = Admission::new(connections.into(), connections.into());
-    let refusals = Arc::default();
-    let host = Arc::new(host.announced_to(broker));
-    let clients = Clients { host, admission, refusals, places_of: "--connections", stop: stopped, drain };
+    let admission = Places::of_one(settings.connections).admission();
+    let shared = Shared::new(settings, admission, host.announced_to(broker), users);
     let mut tasks = JoinSet::new();
-    let_in(connection, &clients, &mut tasks);
+    let_in(connection, &shared, &mut tasks);
     loop {
         tokio::select! {
             biased;
-            () = signals.next() => break,
+            () = signals.came() => break,
             () = ended(parent) => break,
             connection = incoming.next() => match connection {
-                Some(connection) => let_in(connection, &clients, &mut tasks),
+                Some(connection) => let_in(connection, &shared, &mut tasks),
                 None => {
-                    warning("broker lost").with("broker", path.display()).write();
+                    shared.core.log().warning("broker lost").with("broker", path.display()).write();
                     break;
                 }
             },
@@ -64,21 +66,26 @@ pub(crate) async fn run(path: &Path, host: Host, connections: u16, drain: Durati
             () = ready(()), if tasks.is_empty() => return Ok(()),
         }
     }
-    stop.send_replace(true);
+    shared.core.stop.send_replace(true);
+    let finish = async { while tasks.join_next().await.is_some() {} };
     tokio::select! {
-        () = finish(&mut tasks) => Ok(()),
+        () = finish => Ok(()),
         () = refuse(incoming) => Ok(()),
-        () = signals.next() => Err(Trouble::Failed("ended at once; clients were not finished".into())),
+        () = signals.came() => Err(Trouble::other(&"ended at once; clients were not finished").into()),
     }
+}
+
+fn failed(what: impl Display, why: impl Display) -> Trouble {
+    Trouble::other(&format_args!("{what}: {why}"))
 }
 
 /// Becomes an owner, and attaches the connection that the parent hands over.
 async fn attach(path: &Path, parent: &mut UnixPackets) -> Result<(Broker, Incoming, Connection), Trouble> {
     let (socket, newcomer) =
-        take_over(parent).await.map_err(|error| Trouble::failed("the socket of the parent", error))?;
-    let failed = |error| Trouble::failed(path.display(), error);
-    let (broker, incoming) = connect(path, "smbd-serve child").await.map_err(failed)?;
-    let connection = broker.attach(socket, newcomer).await.map_err(failed)?;
+        take_over(parent).await.map_err(|error| failed("the socket of the parent", error))?;
+    let of_broker = |error| failed(path.display(), error);
+    let (broker, incoming) = connect(path, "smbd-serve child").await.map_err(of_broker)?;
+    let connection = broker.attach(socket, newcomer).await.map_err(of_broker)?;
     Ok((broker, incoming, connection))
 }
 

@@ -2,87 +2,94 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use smbd_daemon::admission::{self, Admission, Pass};
+use smbd_daemon::admission::{Pass, Refused as NotAdmitted};
+use smbd_daemon::live::Entry;
 use smbd_daemon::log::Line;
-use smbd_daemon::refusals::Refusals;
 use smbd_link::transport::Transport;
-use smbd_serve::{Counts, End, Host, News, serve};
+use smbd_serve::{Counts, End, News, serve};
 use smbd_smb2::server::{About, OperationId, Refused};
 use tokio::sync::watch;
 
-use crate::log::{line, warning};
+use crate::connection::{Connection, Way, protection, user};
+use crate::counted::Counted;
+use crate::counters::Counters;
+use crate::shared::Shared;
 
-/// What all listeners share.
-#[derive(Clone)]
-pub(crate) struct Clients {
-    pub(crate) host: Arc<Host>,
-    pub(crate) admission: Arc<Admission>,
-    pub(crate) refusals: Arc<Refusals>,
-    /// The option that says how many places there are.
-    pub(crate) places_of: &'static str,
-    pub(crate) stop: watch::Receiver<bool>,
-    pub(crate) drain: Duration,
+/// A place for a client that comes from a broker, if one is left. Its network was the broker's to judge.
+pub(crate) fn enter(shared: &Shared, client: SocketAddr) -> Option<Pass> {
+    match shared.core.admission.enter_of_any(client.ip()) {
+        Ok(pass) => return Some(pass),
+        Err(NotAdmitted::Connections) if shared.core.settings().forks() => {
+            shared.core.refused(client, "too many children (broker.children)");
+        }
+        Err(why) => shared.core.refused(client, why),
+    }
+    None
 }
 
-impl Clients {
-    /// A place for a client, if one is left. Refusals are logged, one line a second at most.
-    pub(crate) fn enter(&self, client: SocketAddr, over: &'static str) -> Option<Pass> {
-        let why = match self.admission.enter_of_any(client.ip()) {
-            Ok(place) => return Some(place),
-            Err(admission::Refused::PerClient) => "this address has all its places (--per-client)".to_owned(),
-            Err(admission::Refused::LoggingIn) => {
-                "this address, or its /64, has all its places for connections without a login (--logging-in)"
-                    .to_owned()
-            }
-            Err(admission::Refused::Connections | admission::Refused::Network) => {
-                format!("all places are taken ({})", self.places_of)
-            }
-        };
-        self.refusals.count(move |before| {
-            let line = warning("client refused").with("client", client).with("over", over).with("why", why);
-            if before > 0 { line.number("others_before", before).write() } else { line.write() }
-        });
-        None
-    }
+/// Serves a client that was let in to its end, or until `stop` tells to finish: that of [`Shared::core`], from before the task was spawned, so
+/// that the server waits for it.
+pub(crate) async fn attend(
+    shared: Arc<Shared>,
+    stop: watch::Receiver<bool>,
+    (client, way): (SocketAddr, Way),
+    transport: impl Transport<OperationId> + Send + 'static,
+    pass: Pass,
+) {
+    let of_line = Arc::clone(&shared);
+    let named = move |what| of_line.core.log().line(what).with("client", client).with("over", way.word());
+    named("client connected").write();
+    Counters::count(&shared.counters.taken);
+    let connection = Connection::new(client, way);
+    let (own, all) = (Arc::clone(&connection.traffic), Arc::clone(&shared.counters));
+    let transport = Counted { transport, own, all };
+    let known = Arc::new((shared.connections.add(connection), pass));
+    let (of_news, of_end, counters) = (Arc::clone(&known), named.clone(), Arc::clone(&shared.counters));
+    let news = move |news: News<'_>| {
+        let (entry, pass) = &*of_news;
+        tell(news, &counters, (entry, pass), &named);
+    };
+    let host = Arc::clone(&shared.host);
+    let drain = shared.core.settings().drain;
+    let End { why, seen } = serve(host, transport, stop.clone(), drain, news).await;
+    let ended = of_end("client ended");
+    let ended = match seen {
+        Some(seen) => of_bytes(of_session(ended, &seen.about), way, seen.counts),
+        None => ended,
+    };
+    ended.with("why", why).write();
+    drop(known);
+    // The server may end now.
+    drop(stop);
+}
 
-    /// Serves a client to its end.
-    pub(crate) async fn serve(
-        self,
-        client: SocketAddr,
-        over: &'static str,
-        transport: impl Transport<OperationId> + Send + 'static,
-        place: Pass,
-    ) {
-        let named = move |what| line(what).with("client", client).with("over", over);
-        named("client connected").write();
-        let place = Arc::new(place);
-        let of_login = Arc::clone(&place);
-        let news = move |news: News<'_>| match news {
-            News::LoggedIn(about) => {
-                if is_known(about) {
-                    of_login.logged_in();
-                }
-                of_session(named("client session"), about).write();
+/// Something has happened on a connection.
+fn tell(
+    news: News<'_>,
+    counters: &Counters,
+    (entry, pass): (&Entry<Connection>, &Pass),
+    named: &impl Fn(&'static str) -> Line,
+) {
+    match news {
+        News::Client(number) => entry.update(|connection| connection.number = Some(number)),
+        News::LoggedIn(about) => {
+            if is_known(about) {
+                pass.logged_in();
             }
-            News::Refused(Refused::Login { user, why }) => {
-                named("login failed").warn().with("user", user).with("why", why).write();
-            }
-            News::Refused(Refused::Dialects { offered }) => {
-                let why = "the server has 3.0, 3.0.2 and 3.1.1";
-                named("dialects refused").warn().with("offered", offered).with("why", why).write();
-            }
-            _ => {}
-        };
-        let End { why, seen } = serve(self.host, transport, self.stop, self.drain, news).await;
-        let ended = named("client ended");
-        let ended = match seen {
-            Some(seen) => of_bytes(of_session(ended, &seen.about), over, seen.counts),
-            None => ended,
-        };
-        ended.with("why", why).write();
-        drop(place);
+            Counters::count(&counters.sessions);
+            entry.update(|connection| connection.about = Some(about.clone()));
+            of_session(named("client session"), about).write();
+        }
+        News::Refused(Refused::Login { user, why }) => {
+            Counters::count(&counters.logins_failed);
+            named("login failed").warn().with("user", user).with("why", why).write();
+        }
+        News::Refused(Refused::Dialects { offered }) => {
+            let why = "the server has 3.0, 3.0.2 and 3.1.1";
+            named("dialects refused").warn().with("offered", offered).with("why", why).write();
+        }
+        _ => {}
     }
 }
 
@@ -92,19 +99,14 @@ fn is_known(about: &About) -> bool {
 }
 
 fn of_session(line: Line, about: &About) -> Line {
-    let user = about.user.as_deref().map(|user| if user.is_empty() { "(guest)" } else { user });
-    let signing = about.signing.filter(|_| about.is_signed);
-    let cipher = about.cipher.filter(|_| about.is_encrypted);
-    let or_none = |text: Option<String>| text.unwrap_or_else(|| "no".into());
-    line.maybe("user", user)
-        .maybe("dialect", about.dialect)
-        .with("signed", or_none(signing.map(|signing| signing.to_string())))
-        .with("encrypted", or_none(cipher.map(|cipher| cipher.to_string())))
+    let [signed, encrypted] = protection(about).map(|word| word.unwrap_or_else(|| "no".into()));
+    let line = line.maybe("user", user(about)).maybe("dialect", about.dialect);
+    line.with("signed", signed).with("encrypted", encrypted)
 }
 
-fn of_bytes(line: Line, over: &str, counts: Counts) -> Line {
+fn of_bytes(line: Line, way: Way, counts: Counts) -> Line {
     let line = line.number("bytes_in", counts.messages_in).number("bytes_out", counts.messages_out);
-    if over == "tcp" {
+    if way == Way::Tcp {
         line
     } else {
         line.number("rdma_in", counts.rdma_in).number("rdma_out", counts.rdma_out)

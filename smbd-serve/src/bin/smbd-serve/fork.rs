@@ -14,13 +14,16 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::accept::Accept;
-use crate::broker::FromBroker;
-use crate::clients::Clients;
-use crate::log::{line, warning};
+use crate::clients::enter;
+use crate::connection::{Connection as Known, Way};
+use crate::counters::Counters;
+use crate::shared::Shared;
 
 /// How long a child may take to end, beyond the time for what it does (--drain).
-const ENDS_WITHIN: Duration = Duration::from_secs(15);
+pub(crate) const ENDS_WITHIN: Duration = Duration::from_secs(15);
+
+/// The command that serves, if it was written.
+const COMMAND: &str = "run";
 
 /// What a child runs: this program, called as it was, and told that it is a child.
 #[derive(Debug)]
@@ -33,8 +36,12 @@ impl Program {
     /// `guid` is the ServerGuid of all children: a client may look whether it is the same on all of its connections.
     pub(crate) fn new(guid: Guid, drain: Duration) -> Self {
         let guid = format!("{:032x}", u128::from_be_bytes(guid.0));
+        let (command, rest): (Vec<_>, Vec<_>) =
+            std::env::args_os().skip(1).enumerate().partition(|(at, word)| *at == 0 && word == COMMAND);
+        let words = |words: Vec<(usize, OsString)>| words.into_iter().map(|(_, word)| word);
+        // Behind the command, because options of a command do not come before it.
         let own = ["--child".into(), guid.into()];
-        Self { arguments: own.into_iter().chain(std::env::args_os().skip(1)).collect(), drain }
+        Self { arguments: words(command).chain(own).chain(words(rest)).collect(), drain }
     }
 
     /// Starts a child. Its standard input is the other end of the socket that is returned.
@@ -48,15 +55,21 @@ impl Program {
     }
 
     /// Has a client served by a child, to the end of the child.
-    async fn serve(&self, connection: Connection, mut stop: watch::Receiver<bool>) {
+    async fn serve(&self, shared: &Shared, connection: Connection, mut stop: watch::Receiver<bool>) {
         let client = connection.newcomer().peer_addr();
-        let failed =
-            |why: io::Error| warning("client failed").with("client", client).with("why", why).write();
+        let failed = |why: io::Error| {
+            Counters::count(&shared.counters.failed);
+            shared.core.log().warning("client failed").with("client", client).with("why", why).write();
+        };
         let (mut child, mut socket) = match self.start() {
             Ok(started) => started,
             Err(why) => return failed(why),
         };
         let pid = child.id().unwrap_or_default();
+        let line = |what| shared.core.log().line(what);
+        Counters::count(&shared.counters.taken);
+        let known = Known { child: child.id(), ..Known::new(client, Way::Broker) };
+        let _entry = shared.connections.add(known);
         line("child started").number("child", pid.into()).with("client", client).write();
         let handed = hand_over(&mut socket, connection).await;
         // A child without this socket ends.
@@ -87,36 +100,17 @@ impl Program {
     }
 }
 
-/// What comes from a broker, for children.
-#[derive(Debug)]
-pub(crate) struct Forking {
-    broker: FromBroker,
-    program: Arc<Program>,
-}
-
-impl Forking {
-    pub(crate) fn new(broker: FromBroker, program: Program) -> Self {
-        Self { broker, program: Arc::new(program) }
-    }
-}
-
-impl Accept for Forking {
-    type Incoming = Box<Connection>;
-
-    async fn accept(&mut self) -> Result<Self::Incoming, String> {
-        self.broker.accept().await
-    }
-
-    fn serve(&self, connection: Self::Incoming, clients: &Clients, tasks: &mut JoinSet<()>) {
-        let Some(place) = clients.enter(connection.newcomer().peer_addr(), "broker") else { return };
-        let (program, stop) = (Arc::clone(&self.program), clients.stop.clone());
-        tasks.spawn(async move {
-            program.serve(*connection, stop).await;
-            drop(place);
-        });
-    }
-
-    async fn refuse(self) {
-        self.broker.refuse().await;
-    }
+/// Has a client served by a child, if there may be another one.
+pub(crate) fn let_in(
+    connection: Connection,
+    shared: &Arc<Shared>,
+    program: &Arc<Program>,
+    tasks: &mut JoinSet<()>,
+) {
+    let Some(pass) = enter(shared, connection.newcomer().peer_addr()) else { return };
+    let (shared, program, stop) = (Arc::clone(shared), Arc::clone(program), shared.core.stop.subscribe());
+    tasks.spawn(async move {
+        program.serve(&shared, connection, stop).await;
+        drop(pass);
+    });
 }

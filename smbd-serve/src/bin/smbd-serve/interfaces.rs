@@ -1,11 +1,10 @@
 //! What clients are told of other addresses of this server, so that they make more than one connection (MS-SMB2 2.2.32.5).
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use smbd_daemon::places::Over;
 use smbd_smb2::wire::{InterfaceCapabilities, NetworkInterface};
-
-use crate::listen::Addresses;
 
 /// Bits per second of an interface whose speed the system does not know.
 const SPEED: u64 = 10_000_000_000;
@@ -21,9 +20,15 @@ pub(crate) struct Own {
 
 /// The addresses at which this server is reached, with what the system knows of them. Where all addresses of a family are listened at,
 /// all are told but those that lead to no other host.
-pub(crate) fn told(addresses: &Addresses) -> Vec<NetworkInterface> {
+pub(crate) fn told(
+    listened: impl IntoIterator<Item = (Over, SocketAddr)>,
+    of_broker: impl IntoIterator<Item = IpAddr>,
+) -> Vec<NetworkInterface> {
+    let own_listeners = listened.into_iter().map(|(over, address)| (over, address.ip()));
+    let listened: Vec<_> =
+        own_listeners.chain(of_broker.into_iter().map(|address| (Over::Rdma, address))).collect();
     let own = of_host(|path| fs::read_to_string(path).unwrap_or_default());
-    with(addresses, &own, |name, what| {
+    with(&listened, &own, |name, what| {
         let text = fs::read_to_string(format!("/sys/class/net/{name}/{what}")).ok()?;
         text.trim().parse().ok().filter(|number| *number > 0)
     })
@@ -31,12 +36,12 @@ pub(crate) fn told(addresses: &Addresses) -> Vec<NetworkInterface> {
 
 /// As [`told`], with what the system says of an interface: its `ifindex`, and its `speed` in Mb/s.
 fn with(
-    addresses: &Addresses,
+    listened: &[(Over, IpAddr)],
     own: &[Own],
     system: impl Fn(&str, &str) -> Option<u64>,
 ) -> Vec<NetworkInterface> {
     let mut all: Vec<IpAddr> = Vec::new();
-    for listened in addresses.tcp.iter().chain(&addresses.rdma).map(std::net::SocketAddr::ip) {
+    for listened in listened.iter().map(|(_, address)| *address) {
         let meant: Vec<IpAddr> = if listened.is_unspecified() {
             let is_meant =
                 |own: &&Own| own.address.is_ipv4() == listened.is_ipv4() && is_of_network(own.address);
@@ -54,7 +59,7 @@ fn with(
         let known = own.iter().find(|own| own.address == address);
         let name = known.and_then(|own| own.interface.as_deref());
         let says = |what| name.and_then(|name| system(name, what));
-        let has_rdma = addresses.rdma.iter().any(|listened| listened.ip() == address);
+        let has_rdma = listened.contains(&(Over::Rdma, address));
         NetworkInterface {
             index: says("ifindex").and_then(|index| u32::try_from(index).ok()).unwrap_or(number),
             capabilities: InterfaceCapabilities::RSS_CAPABLE
@@ -156,8 +161,9 @@ fd000000000000000000000000000001 03 40 00 80     lab0
     }
 
     fn texts(listened: (&[&str], &[&str])) -> Vec<String> {
-        let of = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
-        let addresses = Addresses { tcp: of(listened.0), rdma: of(listened.1) };
+        let ip = |text: &str| text.parse::<SocketAddr>().unwrap().ip();
+        let tcp = listened.0.iter().map(|text| (Over::Tcp, ip(text)));
+        let addresses: Vec<_> = tcp.chain(listened.1.iter().map(|text| (Over::Rdma, ip(text)))).collect();
         let system = |name: &str, what: &str| match (name, what) {
             ("lab0", "ifindex") => Some(3),
             ("lab0", "speed") => Some(100_000),

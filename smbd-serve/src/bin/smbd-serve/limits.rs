@@ -42,20 +42,46 @@ pub(crate) fn divide(params: &mut Params, clients: u16, memory: u32, descriptors
 /// The fewest places of an address that are the default: those of one session with its channels.
 const PER_CLIENT: u16 = 8;
 
-/// Who is let in, of so many places. One address has half of them by default, 8 at least, but not the last one; and half of those for
-/// connections without a login. So places are left for others. With processes for clients (`is_parent`), the parent does not know who has
-/// logged in: a client without a login leaves by itself (`--login`).
-pub(crate) fn admission(
-    places: u16,
-    per_client: Option<u16>,
-    logging_in: Option<u16>,
-    is_parent: bool,
-) -> Arc<Admission> {
-    let most = places.saturating_sub(1).max(1);
-    let per_client = per_client.unwrap_or_else(|| (places / 2).max(PER_CLIENT).min(most)).min(places);
-    let logging_in = logging_in.unwrap_or_else(|| (per_client / 2).max(1)).min(per_client);
-    let logging_in = if is_parent { per_client } else { logging_in };
-    Admission::with_logins(places.into(), per_client.into(), logging_in.into())
+/// Who is let in: connections, or children, at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub(crate) all: u16,
+    /// Of those, places of one address.
+    per_client: u16,
+    /// Of those, places of connections without a login.
+    logging_in: u16,
+}
+
+impl Places {
+    /// Of so many places one address has half by default, 8 at least, but not the last one; and half of those for connections without a login.
+    /// So places are left for others. With processes for clients (`is_parent`), the parent does not know who has logged in: a client without a
+    /// login leaves by itself (`--login`).
+    pub(crate) fn new(all: u16, per_client: Option<u16>, logging_in: Option<u16>, is_parent: bool) -> Self {
+        let most = all.saturating_sub(1).max(1);
+        let per_client = per_client.unwrap_or_else(|| (all / 2).max(PER_CLIENT).min(most)).min(all);
+        let logging_in = logging_in.unwrap_or_else(|| (per_client / 2).max(1)).min(per_client);
+        Self { all, per_client, logging_in: if is_parent { per_client } else { logging_in } }
+    }
+
+    /// All of them for one client: those of a process that serves no other.
+    pub(crate) const fn of_one(all: u16) -> Self {
+        Self { all, per_client: all, logging_in: all }
+    }
+
+    /// Connections of one address.
+    pub(crate) fn per_client(self) -> u32 {
+        self.per_client.into()
+    }
+
+    pub(crate) fn admission(self) -> Arc<Admission> {
+        Admission::with_logins(self.all.into(), self.per_client.into(), self.logging_in.into())
+    }
+
+    /// Has admission let in as many from now on.
+    pub(crate) fn limit(self, admission: &Admission) {
+        admission.set_limits(self.all.into(), self.per_client.into());
+        admission.set_logging_in(self.logging_in.into());
+    }
 }
 
 /// What each of several processes may have of all connections, and of the memory (MiB).
@@ -110,7 +136,7 @@ mod tests {
             (2, true, 1),
             (2, false, 1),
         ] {
-            let admission = admission(places, None, None, is_parent);
+            let admission = Places::new(places, None, None, is_parent).admission();
             let enter = |client: &str| admission.enter_of_any(client.parse().unwrap());
             let silent: Vec<_> = (0..70).filter_map(|_| enter("10.9.0.2").ok()).collect();
             assert_eq!(silent.len(), most);
@@ -121,10 +147,24 @@ mod tests {
     #[test]
     fn one_address_has_the_places_that_were_written_if_there_are_as_many() {
         for (places, per_client, most) in [(8, 8, 8), (8, 4000, 8), (1, 1, 1), (64, 3, 3)] {
-            let admission = admission(places, Some(per_client), Some(per_client), false);
+            let admission = Places::new(places, Some(per_client), Some(per_client), false).admission();
             let enter = || admission.enter_of_any("10.9.0.2".parse().unwrap());
             assert_eq!((0..70).filter_map(|_| enter().ok()).collect::<Vec<_>>().len(), most);
         }
+    }
+
+    #[test]
+    fn other_limits_hold_for_who_comes_from_then_on() {
+        let admission = Places::new(8, None, None, false).admission();
+        let enter = || admission.enter_of_any("10.9.0.2".parse().unwrap());
+        let before: Vec<_> = (0..70).filter_map(|_| enter().ok()).collect();
+        assert_eq!(before.len(), 3);
+        Places::new(8, Some(6), Some(5), false).limit(&admission);
+        let after: Vec<_> = (0..70).filter_map(|_| enter().ok()).collect();
+        assert_eq!(after.len(), 2);
+        after.iter().for_each(smbd_daemon::admission::Pass::logged_in);
+        before.iter().for_each(smbd_daemon::admission::Pass::logged_in);
+        assert!(enter().is_ok());
     }
 
     #[test]

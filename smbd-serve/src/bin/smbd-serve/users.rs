@@ -1,10 +1,11 @@
 //! The file of users.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown};
+use std::path::{Path, PathBuf};
 
 use smbd_smb2::security::{NtHash, capital};
 use thiserror::Error;
@@ -25,7 +26,7 @@ pub(crate) enum NoUsers {
     Owner { path: String, owner: u32 },
     #[error("--users {path}: it has {FILE_MAX} bytes or more")]
     Size { path: String },
-    #[error("--users {path}: there is no user in it; a line is NAME:password:PASSWORD or NAME:nt:HASH")]
+    #[error("--users {path}: there is no user in it; `smbd-serve user add {path} NAME` adds one")]
     Nobody { path: String },
     #[error("--users {path}, line {line}: {what}")]
     Line { path: String, line: usize, what: &'static str },
@@ -34,8 +35,127 @@ pub(crate) enum NoUsers {
 /// Users by their names in capitals.
 pub(crate) type Users = BTreeMap<String, NtHash>;
 
-/// Reads the file, if nobody else can.
+/// Reads the users of a file, if nobody else can.
 pub(crate) fn read(path: &Path) -> Result<Users, NoUsers> {
+    let users = UserFile::read(path)?.users;
+    if users.is_empty() { Err(NoUsers::Nobody { path: path.display().to_string() }) } else { Ok(users) }
+}
+
+/// The text of a file of users, which was read without a fault.
+#[derive(Debug)]
+pub(crate) struct UserFile {
+    text: String,
+    users: Users,
+}
+
+impl UserFile {
+    /// Reads a file, if nobody else can.
+    pub(crate) fn read(path: &Path) -> Result<Self, NoUsers> {
+        let text = text(path)?;
+        let wrong = |(line, what)| NoUsers::Line { path: path.display().to_string(), line, what };
+        let users = parse(&text).map_err(wrong)?;
+        Ok(Self { text, users })
+    }
+
+    /// The same; an empty one if there is none.
+    pub(crate) fn read_or_new(path: &Path) -> Result<Self, NoUsers> {
+        match Self::read(path) {
+            Err(NoUsers::File { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(Self { text: String::new(), users: Users::new() })
+            }
+            read => read,
+        }
+    }
+
+    /// Whether a line can begin with this name.
+    pub(crate) fn check_name(name: &str) -> Result<(), String> {
+        let why = match name.chars().next() {
+            None => "it is empty",
+            Some('#') => "it begins with #, as a line that is left out does",
+            Some(_) if name.contains(':') => "it has a colon, which ends the name",
+            Some(_) if name.contains(char::is_control) => "it has a character that nobody can type",
+            Some(_) if name.trim().is_empty() => "it has nothing but spaces",
+            Some(_) => return Ok(()),
+        };
+        Err(format!("{name:?} cannot be the name of a user: {why}"))
+    }
+
+    /// The names, as they are written.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.text.lines().filter_map(name_of)
+    }
+
+    /// Gives a user a password. All other lines stay as they are. Whether the user is new.
+    pub(crate) fn set(&mut self, name: &str, hash: &NtHash) -> bool {
+        let mut line = format!("{name}:nt:");
+        for byte in hash.bytes() {
+            // Text can be written to a text.
+            let _ = write!(line, "{byte:02x}");
+        }
+        let is_new = self.users.insert(capital(name), hash.clone()).is_none();
+        self.rewrite(name, Some(&line));
+        if is_new {
+            self.text.push_str(&line);
+            self.text.push('\n');
+        }
+        is_new
+    }
+
+    /// Removes a user. Whether there was one.
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
+        let is_there = self.users.remove(&capital(name)).is_some();
+        self.rewrite(name, None);
+        is_there
+    }
+
+    /// Puts a line in the place of that of a user, or removes it. Each line has an end then.
+    fn rewrite(&mut self, name: &str, by: Option<&str>) {
+        let is_meant = |line: &str| name_of(line).is_some_and(|other| capital(other) == capital(name));
+        let lines = self.text.lines().filter_map(|line| if is_meant(line) { by } else { Some(line) });
+        self.text = lines.flat_map(|line| [line, "\n"]).collect();
+    }
+
+    /// Puts this in the place of the file, which nobody else may read (mode 0600) and which is there as a whole at each moment. Its owner
+    /// stays, and a link to it does.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), NoUsers> {
+        let wrong = |error| NoUsers::File { path: path.display().to_string(), error };
+        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let mut beside = place.clone().into_os_string();
+        beside.push(format!(".{}", std::process::id()));
+        let beside = PathBuf::from(beside);
+        let owner = fs::metadata(&place).ok().map(|known| (known.uid(), known.gid()));
+        let written = self.write_new(&beside, owner).and_then(|()| fs::rename(&beside, &place));
+        if written.is_err() {
+            // What was written in part is nobody's.
+            let _ = fs::remove_file(&beside);
+        }
+        written.map_err(wrong)
+    }
+
+    fn write_new(&self, path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
+        // What a process of the same number has left is no file of users.
+        let _ = fs::remove_file(path);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        if let Some((user, group)) = owner {
+            // It may be that of a server that runs as another user.
+            fchown(&file, Some(user), Some(group))?;
+        }
+        file.write_all(self.text.as_bytes())?;
+        file.sync_all()
+    }
+}
+
+/// The name that a line of a user begins with.
+fn name_of(line: &str) -> Option<&str> {
+    line.split_once(':').map(|(name, _)| name).filter(|_| !is_left_out(line))
+}
+
+fn is_left_out(line: &str) -> bool {
+    line.trim().is_empty() || line.starts_with('#')
+}
+
+/// The text of a file that nobody else can read.
+fn text(path: &Path) -> Result<String, NoUsers> {
     let name = || path.display().to_string();
     let wrong = |error| NoUsers::File { path: name(), error };
     let file = File::open(path).map_err(wrong)?;
@@ -53,15 +173,14 @@ pub(crate) fn read(path: &Path) -> Result<Users, NoUsers> {
     if text.len() as u64 == FILE_MAX {
         return Err(NoUsers::Size { path: name() });
     }
-    let users = parse(&text).map_err(|(line, what)| NoUsers::Line { path: name(), line, what })?;
-    if users.is_empty() { Err(NoUsers::Nobody { path: name() }) } else { Ok(users) }
+    Ok(text)
 }
 
 /// Lines `NAME:password:PASSWORD` and `NAME:nt:HASH`; empty ones and those that begin with `#` are left out.
 fn parse(text: &str) -> Result<Users, (usize, &'static str)> {
     let mut users = Users::new();
     for (line, text) in (1..).zip(text.lines()) {
-        if text.trim().is_empty() || text.starts_with('#') {
+        if is_left_out(text) {
             continue;
         }
         let wrong = |what| (line, what);
@@ -129,18 +248,49 @@ mod tests {
         }
     }
 
+    fn file(text: &str) -> UserFile {
+        UserFile { text: text.into(), users: parse(text).unwrap() }
+    }
+
+    #[test]
+    fn a_user_who_is_added_or_removed_changes_no_other_line() {
+        let mut users = file("# ours\n\none:password:a:b c\ntwo:password:x");
+        assert!(users.set("three", &NtHash::of_password("Password")));
+        let expected = format!("# ours\n\none:password:a:b c\ntwo:password:x\nthree:nt:{HASH}\n");
+        assert_eq!(users.text, expected);
+        assert!(!users.set("ONE", &NtHash::of_password("Password")));
+        assert_eq!(users.names().collect::<Vec<_>>(), ["ONE", "two", "three"]);
+        assert!(users.text.starts_with(&format!("# ours\n\nONE:nt:{HASH}\ntwo:password:x\n")));
+        assert!(users.remove("Two") && !users.remove("two"));
+        assert_eq!(users.text, format!("# ours\n\nONE:nt:{HASH}\nthree:nt:{HASH}\n"));
+        assert_eq!(parse(&users.text).unwrap().len(), users.users.len());
+    }
+
+    #[test]
+    fn a_name_that_a_line_cannot_begin_with_is_none() {
+        for name in ["", "#a", "a:b", "a\nb", "  "] {
+            assert!(UserFile::check_name(name).is_err(), "{name:?}");
+        }
+        for name in ["tester", "Jörg Straße", " a"] {
+            assert_eq!(UserFile::check_name(name), Ok(()));
+            let mut users = file("");
+            users.set(name, &NtHash::of_password("x"));
+            assert_eq!(parse(&users.text).unwrap().keys().collect::<Vec<_>>(), [&capital(name)]);
+        }
+    }
+
     #[test]
     fn a_file_that_others_may_read_is_refused_with_the_cure() {
         let path = std::env::temp_dir().join(format!("smbd-serve-users-{}", std::process::id()));
-        std::fs::write(&path, "a:password:x\n").unwrap();
-        let mode = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        fs::write(&path, "a:password:x\n").unwrap();
+        let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         mode(0o640);
         let said = read(&path).unwrap_err().to_string();
         assert!(said.ends_with(&format!("(mode 640); chmod 600 {}", path.display())), "{said}");
         mode(0o600);
         assert_eq!(read(&path).unwrap().len(), 1);
-        std::fs::write(&path, "# nobody\n").unwrap();
+        fs::write(&path, "# nobody\n").unwrap();
         assert!(matches!(read(&path), Err(NoUsers::Nobody { .. })));
-        std::fs::remove_file(&path).unwrap();
+        fs::remove_file(&path).unwrap();
     }
 }

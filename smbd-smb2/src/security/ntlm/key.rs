@@ -36,6 +36,12 @@ impl NtHash {
         Self(Key::new(hash))
     }
 
+    /// As it is kept: as secret as the password.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8; 16] {
+        self.0.bytes()
+    }
+
     /// The key that answers challenges: NTOWFv2.
     pub(super) fn response_key(&self, user: Text<'_>, domain: Text<'_>) -> Key<16> {
         let units = upper(user.units()).chain(domain.units());

@@ -35,12 +35,12 @@ type Linked = Owned<AsyncEnd, BufferId>;
 impl Client {
     /// Serves it until its end.
     pub(super) async fn serve(mut self, stream: TcpStream) {
-        let settings = self.shared.settings();
+        let settings = self.shared.core.settings();
         match reach(stream, &settings).await {
             Ok((tcp, link, server)) => self.through(tcp, link, server, &settings).await,
             Err(why) => {
                 Counters::add(&self.shared.counters.failed, 1);
-                let line = self.shared.log().warning("client failed").with("client", self.address);
+                let line = self.shared.core.log().warning("client failed").with("client", self.address);
                 line.with("why", why).write();
             }
         }

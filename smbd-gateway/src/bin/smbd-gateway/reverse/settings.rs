@@ -4,7 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use smbd_core::{Config, Keepalive, Params};
+use smbd_daemon::admission::Admission;
+use smbd_daemon::log::Format;
 use smbd_daemon::network::Network;
+use smbd_daemon::places::{Place, Rule};
+use smbd_daemon::tasks::Basic;
 use smbd_smb2::relay::reverse;
 use smbd_verbs::footprint;
 
@@ -18,7 +22,7 @@ const PORTS: [u16; 2] = [5445, 445];
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) servers: Vec<SocketAddr>,
-    pub(super) listen: Vec<SocketAddr>,
+    pub(super) listen: Vec<Rule<()>>,
     pub(super) admitted: Vec<Network>,
     pub(super) basics: Basics,
     pub(super) config: Config,
@@ -29,6 +33,16 @@ pub(super) struct Settings {
 impl AsRef<Basics> for Settings {
     fn as_ref(&self) -> &Basics {
         &self.basics
+    }
+}
+
+impl Basic for Settings {
+    fn format(&self) -> Format {
+        self.basics.format
+    }
+
+    fn limit(&self, admission: &Admission) {
+        admission.set_limits(self.basics.connections, self.basics.per_client);
     }
 }
 
@@ -59,11 +73,12 @@ fn first<'a>(options: &'a [String], file: &'a [String]) -> &'a [String] {
     if options.is_empty() { file } else { options }
 }
 
-fn listen(texts: &[String], allows_others: bool) -> Result<Vec<SocketAddr>, String> {
+fn listen(texts: &[String], allows_others: bool) -> Result<Vec<Rule<()>>, String> {
+    let rule = |address| Rule::new(Place::Tcp(address), None, (), Vec::new());
     if texts.is_empty() {
-        return Ok(vec![SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 1445)]);
+        return Ok(vec![rule(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 1445))?]);
     }
-    let address = |text: &String| {
+    let checked = |text: &String| {
         let address: SocketAddr = text.parse().map_err(|_| {
             format!("'{text}' is no address of this host with a port, such as 127.0.0.1:1445")
         })?;
@@ -72,9 +87,9 @@ fn listen(texts: &[String], allows_others: bool) -> Result<Vec<SocketAddr>, Stri
                 "{address} is reached from other hosts, of which no client is admitted; if some are to be: --allow NETWORK"
             ));
         }
-        Ok(address)
+        rule(address)
     };
-    texts.iter().map(address).collect()
+    texts.iter().map(checked).collect()
 }
 
 fn servers(texts: &[String]) -> Result<Vec<SocketAddr>, String> {
@@ -139,6 +154,8 @@ fn parameters(file: &File) -> Result<(Config, reverse::Params), String> {
 
 #[cfg(test)]
 mod tests {
+    use smbd_daemon::places::wanted;
+
     use super::*;
 
     fn settings(change: impl FnOnce(&mut Reverse, &mut File)) -> Result<Settings, String> {
@@ -152,11 +169,15 @@ mod tests {
         addresses.iter().map(ToString::to_string).collect()
     }
 
+    fn listens(settings: &Settings) -> Vec<String> {
+        wanted(&settings.listen, &[]).into_keys().map(|(_, address)| address.to_string()).collect()
+    }
+
     #[test]
     fn a_server_is_all_that_is_needed_and_this_host_alone_is_served() {
         let settings = settings(|_, _| {}).unwrap();
         assert_eq!(texts(&settings.servers), ["10.9.0.1:5445", "10.9.0.1:445"]);
-        assert_eq!(texts(&settings.listen), ["127.0.0.1:1445"]);
+        assert_eq!(listens(&settings), ["127.0.0.1:1445"]);
         let is_admitted = |address: &str| {
             let address: IpAddr = address.parse().unwrap();
             settings.admitted.iter().any(|network| network.contains(address))
@@ -208,7 +229,7 @@ mod tests {
             file.reverse.server = vec!["10.9.0.9".into()];
         });
         let both = both.unwrap();
-        assert_eq!(texts(&both.listen), ["127.0.0.1:2445"]);
+        assert_eq!(listens(&both), ["127.0.0.1:2445"]);
         assert_eq!(both.servers[0].ip().to_string(), "10.9.0.1");
     }
 }

@@ -1,10 +1,11 @@
 //! What is told.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::connections::{Connections, Live};
+use crate::connections::{Connection, Connections, memory};
 
 /// The gateway at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,16 +51,16 @@ impl Snapshot {
             version: env!("CARGO_PKG_VERSION").into(),
             is_stopping,
             connections_max,
-            memory: connections.memory(),
-            connections: connections.list().iter().map(Row::from).collect(),
+            memory: memory(connections),
+            connections: connections.list(Row::new),
         };
         serde_json::to_string(&snapshot).unwrap_or_default() + "\n"
     }
 }
 
-impl From<&Live> for Row {
-    fn from(live: &Live) -> Self {
-        let Live { names, kind, bytes, memory, age } = live;
+impl Row {
+    fn new(connection: &Connection, age: Duration) -> Self {
+        let Connection { names, kind, bytes, memory } = connection;
         Self {
             client: names.client,
             server: names.server,
@@ -79,8 +80,6 @@ impl From<&Live> for Row {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use smbd_smb2::relay::Bytes;
     use smbd_smb2::wire::Dialect;
 
@@ -99,15 +98,16 @@ mod tests {
             Kind { dialect: Some(Dialect::SMB_3_1_1), has_session: true, is_signed: true, ..Kind::default() };
         let mut bytes = Bytes::default();
         (bytes.from_client, bytes.to_client) = (5, 6);
-        let signed = Live { names, kind, bytes, memory: 900, age: Duration::from_millis(7999) };
+        let signed = Connection { names, kind, bytes, memory: 900 };
+        let age = Duration::from_millis(7999);
         (bytes.rdma_read, bytes.rdma_write) = (70, 80);
-        let fresh = Live { kind: Kind::default(), bytes, ..signed };
+        let fresh = Connection { kind: Kind::default(), bytes, ..signed };
         let snapshot = Snapshot {
             version: "0.1.0".into(),
             is_stopping: false,
             connections_max: 256,
             memory: 1800,
-            connections: vec![Row::from(&signed), Row::from(&fresh)],
+            connections: vec![Row::new(&signed, age), Row::new(&fresh, age)],
         };
         let text = serde_json::to_string(&snapshot).unwrap();
         insta::assert_snapshot!(text);

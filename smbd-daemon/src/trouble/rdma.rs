@@ -1,12 +1,11 @@
-//! Errors that end a program, and what to check.
+//! Errors of RDMA devices, and what to check.
 
-use std::fmt::Display;
-use std::io::{self, ErrorKind, Write as _};
-use std::net::SocketAddr;
-use std::process::ExitCode;
+use std::io::{self, ErrorKind};
 
 use smbd_verbs::Error;
 use smbd_verbs::tokio::Failure;
+
+use super::{Trouble, Unopened};
 
 /// What to check when there is no RDMA device.
 const ON_DEVICE: &str =
@@ -20,53 +19,15 @@ const IN_USE: &str = "another program listens there; on iWARP, one of SMB over T
 /// The same when there is no memory.
 const ON_MEMORY: &str = "may this user lock so much memory? `ulimit -l`, LimitMEMLOCK= of the unit";
 
-/// What happened, and what to check.
-#[derive(Debug)]
-pub struct Trouble {
-    what: String,
-    advice: Option<String>,
-}
-
-impl Trouble {
-    /// It cannot listen there.
-    #[must_use]
-    pub fn listening(address: SocketAddr, error: &Error) -> Self {
-        Self { what: format!("cannot listen at {address}: {error}"), advice: Some(advice(error).into()) }
-    }
-
-    /// Anything else.
-    #[must_use]
-    pub fn other(error: &dyn Display) -> Self {
-        Self { what: error.to_string(), advice: None }
-    }
-
-    /// No program of this name tells its status.
-    #[must_use]
-    pub fn asking(what: String, program: &str) -> Self {
-        let advice = format!(
-            "does {program} run, does its log have `no status socket`, may this user ask, is it another --socket?"
-        );
-        Self { what, advice: Some(advice) }
-    }
-
-    /// Writes it to standard error, and is the exit status for it. What cannot be written is lost.
-    #[must_use]
-    pub fn failure(&self, program: &str) -> ExitCode {
-        let advice = self.advice.as_ref().map_or_else(String::new, |advice| format!("  check: {advice}\n"));
-        let _ = io::stderr().write_all(format!("{program}: {}\n{advice}", self.what).as_bytes());
-        ExitCode::FAILURE
-    }
-}
-
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
         Self { what: error.to_string(), advice: Some(advice(&error).into()) }
     }
 }
 
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Self::other(&error)
+impl From<Error> for Unopened {
+    fn from(error: Error) -> Self {
+        Self { why: error.to_string(), check: Some(advice(&error)) }
     }
 }
 
