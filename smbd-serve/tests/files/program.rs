@@ -6,6 +6,9 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::spawn;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use smbd_client::copy::{self, Options};
@@ -33,10 +36,13 @@ pub async fn connect(port: &str) -> Tcp<tokio::net::TcpStream> {
     Tcp::over(tokio::net::TcpStream::connect(format!("127.0.0.1:{port}")).await.unwrap())
 }
 
+/// How long a line may take.
+const WITHIN: Duration = Duration::from_secs(60);
+
 /// A server that runs, what it says, and its port. Dropped, it is killed.
 pub struct Serve {
     pub child: Child,
-    lines: Box<dyn Iterator<Item = String>>,
+    lines: Receiver<String>,
     pub port: String,
 }
 
@@ -49,20 +55,24 @@ impl Serve {
     /// Whose first listener is over TCP.
     pub fn run(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap())
-            .lines()
-            .map_while(Result::ok)
-            .map(|line| said(&line));
-        let first = lines.next().unwrap();
+        let read = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let (tell, lines) = channel();
+        spawn(move || read.map(|line| said(&line)).try_for_each(|line| tell.send(line)));
+        let first = lines.recv_timeout(WITHIN).unwrap();
         let port = first.strip_prefix("listening address=127.0.0.1:").and_then(|rest| rest.split(' ').next());
         let port = port.unwrap_or_else(|| panic!("{first}")).to_owned();
-        Self { child, lines: Box::new(lines), port }
+        Self { child, lines, port }
     }
 
     /// The next line that begins like this; others before it are left out.
-    pub fn says(&mut self, what: &str) -> String {
-        let said = self.lines.by_ref().find(|line| line.starts_with(what));
-        said.unwrap_or_else(|| panic!("it has not said {what:?}"))
+    pub fn says(&self, what: &str) -> String {
+        loop {
+            match self.lines.recv_timeout(WITHIN) {
+                Ok(line) if line.starts_with(what) => return line,
+                Ok(_) => {}
+                Err(why) => panic!("it has not said {what:?}: {why}"),
+            }
+        }
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -146,7 +156,7 @@ impl Serve {
     /// Ends it in order. Returns its exit status and what it said last.
     pub fn terminate(mut self) -> (Option<i32>, Vec<String>) {
         self.signal(Signal::TERM);
-        let lines = self.lines.by_ref().collect();
+        let lines = self.lines.iter().collect();
         (self.child.wait().unwrap().code(), lines)
     }
 }

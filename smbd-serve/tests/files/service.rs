@@ -199,7 +199,6 @@ fn status_tells_each_client_with_its_user_its_bytes_and_its_open_files() {
     let lines: Vec<_> = table.lines().collect();
     assert!(lines[0].ends_with(": 1 of 64 connections, 2 open files, serves share"), "{table}");
     assert!(lines[2].contains("  tcp   tester  3.1.1    AES-GMAC  -"), "{table}");
-    let mut serve = serve;
     serve.says("client ended");
     assert_eq!(place.json()["connections"], serde_json::json!([]));
 }
@@ -208,7 +207,7 @@ fn status_tells_each_client_with_its_user_its_bytes_and_its_open_files() {
 fn metrics_count_clients_logins_and_bytes_and_go_on_when_clients_have_left() {
     let place = Place::new("metrics", 5);
     let at = format!("{}:9447", place.address);
-    let mut serve = place.start(&format!("[metrics]\naddress = '{at}'"));
+    let serve = place.start(&format!("[metrics]\naddress = '{at}'"));
     let source = place.folder.join("in");
     fs::write(&source, content(50_000)).unwrap();
     put(&serve, "a", &source, &settings()).unwrap();
@@ -251,7 +250,7 @@ fn the_service_manager_hears_of_each_state_and_that_the_server_is_alive() {
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut line = command(&["run", "--config", &place.configure("")]);
-    let mut serve = Serve::run(line.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "200000"));
+    let serve = Serve::run(line.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "200000"));
     let ready = format!("READY=1\nSTATUS=listening at tcp:127.0.0.1:{}", serve.port);
     assert_eq!(heard(&socket), ready);
     let mut alive = [0; 10];
@@ -269,7 +268,7 @@ fn the_service_manager_hears_of_each_state_and_that_the_server_is_alive() {
 #[test]
 fn users_are_read_again_and_a_session_that_is_there_stays() {
     let place = Place::new("users", 7);
-    let mut serve = place.start("");
+    let serve = place.start("");
     assert!(!serve.lets_in("new", "new password"));
     place.users(&[("new", "new password")]);
     let port = serve.port.clone();
@@ -294,7 +293,7 @@ fn users_are_read_again_and_a_session_that_is_there_stays() {
 #[test]
 fn listeners_networks_limits_and_the_log_are_new_at_once_and_the_rest_is_named() {
     let place = Place::new("reload", 8);
-    let mut serve = place.start("");
+    let serve = place.start("");
     let other = format!("{}:1445", place.address);
     let at = |address: &str| TcpStream::connect(address).is_ok();
     assert!(!at(&other));

@@ -45,21 +45,24 @@ pub(crate) async fn attend(
     let (own, all) = (Arc::clone(&connection.traffic), Arc::clone(&shared.counters));
     let transport = Counted { transport, own, all };
     let known = Arc::new((shared.connections.add(connection), pass));
-    let (of_news, of_end, counters) = (Arc::clone(&known), named.clone(), Arc::clone(&shared.counters));
+    let (of_news, of_end, counters) = (Arc::downgrade(&known), named.clone(), Arc::clone(&shared.counters));
     let news = move |news: News<'_>| {
-        let (entry, pass) = &*of_news;
-        tell(news, &counters, (entry, pass), &named);
+        if let Some(known) = of_news.upgrade() {
+            let (entry, pass) = &*known;
+            tell(news, &counters, (entry, pass), &named);
+        }
     };
     let host = Arc::clone(&shared.host);
     let drain = shared.core.settings().drain;
     let End { why, seen } = serve(host, transport, stop.clone(), drain, news).await;
+    // Its place is another one's when that is said.
+    drop(known);
     let ended = of_end("client ended");
     let ended = match seen {
         Some(seen) => of_bytes(of_session(ended, &seen.about), way, seen.counts),
         None => ended,
     };
     ended.with("why", why).write();
-    drop(known);
     // The server may end now.
     drop(stop);
 }
