@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use smbd_core::Instant;
+use smbd_core::endpoint::Chunks;
 use smbd_core::error::CloseReason;
 use smbd_link::Failure as LinkFailure;
 use smbd_link::link::{Ending, Event};
@@ -92,6 +93,8 @@ pub struct Driver<T, U, C: Clock = TokioTime> {
     clock: C,
     timer: Option<(Instant, Pin<Box<C::Sleep>>)>,
     registrations: Registrations,
+    /// Memory of requests.
+    chunks: Chunks,
     /// Data on their way from who writes them to memory that is registered.
     room: Vec<u8>,
     state: State,
@@ -136,6 +139,7 @@ where
             clock,
             timer: None,
             registrations: Registrations::default(),
+            chunks: Chunks::new(),
             room: Vec::new(),
             state: State::Open,
             is_drained: false,
@@ -193,7 +197,7 @@ where
         // Messages are taken always: a server that waits for this side to take its answers takes nothing itself. Those that came before the
         // end of the connection come first.
         if let Some(piece) = self.transport.try_recv() {
-            self.take(piece.bytes.into());
+            self.take(piece.bytes);
             has_moved = true;
         } else if let Some(ending) = self.transport.closed() {
             return Err(lost(ending));
@@ -297,11 +301,11 @@ where
     }
 
     fn next_output(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Then<U::Kept> {
-        let Self { client, transport, upper, registrations, .. } = self;
+        let Self { client, transport, upper, registrations, chunks, .. } = self;
         match client.poll(now, arrived) {
             Output::Send { message, .. } => {
                 // The server's answer says that it was sent.
-                transport.send_unsignalled(message.concat().into(), None);
+                transport.send_unsignalled(chunks.copy(&message).freeze(), None);
                 Then::GoOn
             }
             Output::Register { registration, buffer, offset, len, access } => {

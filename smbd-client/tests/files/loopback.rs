@@ -236,7 +236,7 @@ impl Transport<RegistrationId> for Loopback {
 
     fn try_recv(&mut self) -> Option<Piece> {
         let bytes = self.inbox.pop_front()?;
-        Some(Piece { bytes, remaining: 0 })
+        Some(Piece { bytes: bytes.into(), remaining: 0 })
     }
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<()> {
@@ -282,7 +282,7 @@ impl Transport<RegistrationId> for Loopback {
             self.next_token += 1;
             self.valid.insert(token.0, (name, memory));
             self.note(Event::Register(name, access));
-            Ok(vec![BufferDescriptorV1 { offset: 0, token, length }])
+            Ok([BufferDescriptorV1 { offset: 0, token, length }].into())
         };
         self.events.push_back(link::Event::Registered { name, result });
     }
