@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use smbd_core::Instant;
 use smbd_core::endpoint::Chunks;
 use smbd_core::error::CloseReason;
@@ -30,6 +30,8 @@ use transform::Transform;
 
 /// How long what waits may still be sent when a connection is closed.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+/// The longest request whose memory is used again, in bytes.
+const REQUEST_MAX: usize = 2 << 10;
 
 /// Who begins operations, and is told what comes of them.
 pub trait Upper {
@@ -305,7 +307,7 @@ where
         match client.poll(now, arrived) {
             Output::Send { message, .. } => {
                 // The server's answer says that it was sent.
-                transport.send_unsignalled(chunks.copy(&message).freeze(), None);
+                transport.send_unsignalled(request(chunks, message), None);
                 Then::GoOn
             }
             Output::Register { registration, buffer, offset, len, access } => {
@@ -365,6 +367,13 @@ where
             }
         }
     }
+}
+
+/// A request. A transport keeps up to 32 of them before it tells that they were sent, and chunks would not have room for so many that have
+/// data.
+fn request(chunks: &mut Chunks, message: [&[u8]; 2]) -> Bytes {
+    let len = message.iter().fold(0_usize, |len, piece| len.saturating_add(piece.len()));
+    if len > REQUEST_MAX { message.concat().into() } else { chunks.copy(&message).freeze() }
 }
 
 /// What a server does with memory, in the words of MS-SMBD.
