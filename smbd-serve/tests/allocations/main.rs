@@ -11,7 +11,7 @@ use scenes::{device, host, serves};
 /// The most allocations of one of several operations on 4 KiB, which go in messages or by RDMA.
 fn of(what: What, by_rdma: bool) -> u64 {
     let (initiator, acceptor) = device::links(&client::config(), &host::config());
-    let mut world = World(vec![Task::new(true, serves::serve(acceptor))]);
+    let mut world = World(vec![Task::new(true, serves::serve(serves::Host::new(), host::NUMBER, acceptor))]);
     let opened = client::open(&mut world, initiator, if by_rdma { 0 } else { 4096 }, false);
     let mut one = || {
         allocations();
