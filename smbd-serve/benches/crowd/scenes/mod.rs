@@ -35,26 +35,28 @@ const LEN: u32 = 4 << 10;
 /// With this threshold data of that length go in messages, with the other by RDMA.
 const MESSAGES: u32 = LEN;
 const RDMA: u32 = 0;
-/// Operations of each kind after which a client is busy: as many as make no difference any more.
+/// Operations of each kind after which a client is busy.
 const OPERATIONS_EACH: u32 = 100;
 
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("idle", "a client that has logged in and opened a file: what is kept for it", |count| {
-        clients(count, MESSAGES, 0)
+        clients(count, MESSAGES, &[])
     })
     .held(held)
     .between(10, 110),
-    Operation::new("idle_1000", "the same, one of a thousand", |count| clients(count, MESSAGES, 0))
+    Operation::new("idle_1000", "the same, one of a thousand", |count| clients(count, MESSAGES, &[]))
         .held(held)
         .between(1000, 1010),
-    Operation::new("busy", "the same, after READs and WRITEs of 4 KiB in messages", |count| {
-        clients(count, MESSAGES, OPERATIONS_EACH)
+    Operation::new("busy", "the same, after WRITEs of 4 KiB in messages", |count| {
+        clients(count, MESSAGES, &[What::WriteFrom])
     })
     .held(held)
     .between(10, 110),
-    Operation::new("busy_rdma", "the same, by RDMA: with 64 KiB for the data of a transfer", |count| {
-        clients(count, RDMA, OPERATIONS_EACH)
-    })
+    Operation::new(
+        "busy_rdma",
+        "the same, after READs and WRITEs by RDMA: with 64 KiB for the data of a transfer",
+        |count| clients(count, RDMA, &[What::ReadInto, What::WriteFrom]),
+    )
     .held(held)
     .between(10, 110),
     Operation::new(
@@ -88,15 +90,16 @@ impl Many {
     }
 }
 
-/// So many clients, each after so many operations of a kind.
-fn clients(count: u32, threshold: u32, operations: u32) -> Work {
+/// So many clients, each after operations of these kinds.
+fn clients(count: u32, threshold: u32, operations: &'static [What]) -> Work {
     Box::new(move || {
         let mut many = Many::new();
         let clients: Vec<_> = (0..count).map(|number| many.connect(number, threshold)).collect();
-        for _ in 0..operations {
-            for client in &clients {
-                many.world.run(client.operation(What::ReadInto, LEN, false));
-                many.world.run(client.operation(What::WriteFrom, LEN, false));
+        for _ in 0..OPERATIONS_EACH {
+            for (client, what) in
+                clients.iter().flat_map(|client| operations.iter().map(move |what| (client, what)))
+            {
+                many.world.run(client.operation(*what, LEN, false));
             }
         }
         Box::new((clients, many.world))
