@@ -32,12 +32,12 @@ pub enum Event {
 }
 
 thread_local! {
-    static COPIES: Cell<usize> = const { Cell::new(0) };
+    static COPIED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How often this thread has copied bytes into memory of a transport, or out of it.
-pub fn copies() -> usize {
-    COPIES.get()
+/// Bytes that this thread has copied into memory of a transport, or out of it.
+pub fn copied() -> usize {
+    COPIED.get()
 }
 
 #[derive(Clone, Debug)]
@@ -49,12 +49,12 @@ impl Memory for TestMemory {
     }
 
     fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
-        COPIES.set(copies() + 1);
+        COPIED.set(copied() + bytes.len());
         self.0.fill(offset, bytes)
     }
 
     fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
-        COPIES.set(copies() + 1);
+        COPIED.set(copied() + out.len());
         self.0.read(offset, out)
     }
 }
