@@ -9,25 +9,25 @@ const ROUNDED: f64 = 0.05;
 
 /// Every number that is worse than in `committed`, or not in it; and what is in it and not there, or there with other words.
 pub(super) fn complaints(measured: &Record, committed: &Record) -> Vec<String> {
-    let worse = measured.instructions.iter().filter_map(|(name, now)| match committed.instructions.get(name) {
+    let worse = measured.numbers().filter_map(|(name, now, unit)| match committed.number(name) {
         None => Some(format!("{name}: no number is recorded")),
-        Some(before) if *now > before * TOLERANCE + ROUNDED => {
+        Some(before) if now > before * TOLERANCE + ROUNDED => {
             let more = 100.0 * (now / before - 1.0);
-            Some(format!("{name}: {now:.1} instructions, recorded are {before:.1}: {more:.1} % more, 2 % are allowed"))
+            Some(format!(
+                "{name}: {now:.1} {unit}, recorded are {before:.1}: {more:.1} % more, 2 % are allowed"
+            ))
         }
         Some(_) => None,
     });
-    let gone = |name: &&String| !measured.instructions.contains_key(*name);
-    let gone = committed.instructions.keys().filter(gone);
-    let gone = gone.map(|name| format!("{name}: a number is recorded, and there is no such operation"));
+    let gone = committed.numbers().filter(|(name, ..)| measured.number(name).is_none());
+    let gone = gone.map(|(name, ..)| format!("{name}: a number is recorded, and there is no such operation"));
     let said = |record: &Record, name: &String| {
         let what = record.what.iter().find(|(known, _)| known == name).map(|(_, what)| what.clone());
         (what, record.goal.get(name).copied(), record.beside.get(name).cloned())
     };
-    let is_other = |name: &&String| {
-        committed.instructions.contains_key(*name) && said(measured, name) != said(committed, name)
-    };
-    let other = measured.instructions.keys().filter(is_other);
+    let is_other =
+        |name: &&String| committed.number(name).is_some() && said(measured, name) != said(committed, name);
+    let other = measured.numbers().map(|(name, ..)| name).filter(is_other);
     let other =
         other.map(|name| format!("{name}: it is described, or has a goal, otherwise than is recorded"));
     worse.chain(gone).chain(other).collect()
@@ -35,10 +35,12 @@ pub(super) fn complaints(measured: &Record, committed: &Record) -> Vec<String> {
 
 /// Every number that is so much better that it could rise unseen.
 pub(super) fn better(measured: &Record, committed: &Record) -> Vec<String> {
-    let better = measured.instructions.iter().filter_map(|(name, now)| {
-        let before = committed.instructions.get(name)?;
-        (now * TOLERANCE + ROUNDED < *before).then(|| {
-            format!("{name}: {now:.1} instructions, recorded are {before:.1}: it may rise again until that is recorded")
+    let better = measured.numbers().filter_map(|(name, now, unit)| {
+        let before = committed.number(name)?;
+        (now * TOLERANCE + ROUNDED < before).then(|| {
+            format!(
+                "{name}: {now:.1} {unit}, recorded are {before:.1}: it may rise again until that is recorded"
+            )
         })
     });
     better.collect()

@@ -52,7 +52,12 @@ pub struct Operation {
     pub scene: fn(u32) -> Work,
     /// Only a part of each repetition counts, and the last one is taken: all are alike.
     pub part: Option<Part>,
+    /// Not instructions are counted, but the bytes that the scene holds when so many repetitions have been played.
+    pub held: Option<Held>,
 }
+
+/// Counts the bytes that a scene holds.
+pub type Held = fn(scene: fn(u32) -> Work, count: u32) -> i64;
 
 /// What is between two calls: the last of one function, and the next of another.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +71,7 @@ pub struct Part {
 impl Operation {
     /// An operation without a goal.
     pub const fn new(name: &'static str, what: &'static str, scene: fn(u32) -> Work) -> Self {
-        Self { name, what, goal: None, beside: None, few: 1, many: 65, scene, part: None }
+        Self { name, what, goal: None, beside: None, few: 1, many: 65, scene, part: None, held: None }
     }
 
     /// With a goal.
@@ -85,6 +90,12 @@ impl Operation {
     #[must_use]
     pub const fn part(self, from: &'static str, to: &'static str) -> Self {
         Self { part: Some(Part { from, to }), ..self }
+    }
+
+    /// With the bytes that it holds in the place of instructions.
+    #[must_use]
+    pub const fn held(self, held: Held) -> Self {
+        Self { held: Some(held), ..self }
     }
 
     /// With other numbers of repetitions.
@@ -152,11 +163,12 @@ fn run(suite: &Suite, scene: &str) -> ExitCode {
 fn gate(suite: &Suite) -> Result<ExitCode, Failure> {
     let committed = Record::read(&record::path(suite))?;
     let mut measured = Record::of(suite)?;
-    println!("{:<17} {:>12} {:>9} {:>5}  one repetition", "operation", "instructions", "recorded", "goal");
+    println!("{:<17} {:>12} {:>9} {:>5}  one repetition", "operation", "counted", "recorded", "goal");
     for operation in suite.operations {
         let now = cost(operation)?;
-        measured.instructions.insert(operation.name.to_owned(), now);
-        let (before, goal) = (committed.instructions.get(operation.name), operation.goal);
+        let numbers = if operation.held.is_some() { &mut measured.bytes } else { &mut measured.instructions };
+        numbers.insert(operation.name.to_owned(), now);
+        let (before, goal) = (committed.number(operation.name), operation.goal);
         let text = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
         println!(
             "{:<17} {now:>12.1} {:>9} {:>5}  {}",
@@ -195,14 +207,20 @@ fn write(suite: &Suite, record: &Record) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Instructions of one repetition.
+/// Instructions of one repetition, or bytes.
 fn cost(operation: &Operation) -> Result<f64, Failure> {
+    let repetitions = f64::from(operation.many - operation.few);
+    if let Some(held) = operation.held {
+        let more = held(operation.scene, operation.many) - held(operation.scene, operation.few);
+        return i32::try_from(more)
+            .map(|more| f64::from(more) / repetitions)
+            .map_err(|_| format!("{more} bytes"));
+    }
     let exact = |count: u64| u32::try_from(count).map(f64::from).map_err(|_| format!("{count} instructions"));
     if operation.part.is_some() {
         return exact(callgrind::collect(operation, operation.many)?);
     }
     let few = if operation.few == 0 { 0 } else { callgrind::collect(operation, operation.few)? };
     let many = callgrind::collect(operation, operation.many)?;
-    let repetitions = f64::from(operation.many - operation.few);
     Ok((exact(many)? - exact(few)?) / repetitions)
 }

@@ -55,7 +55,8 @@ pub fn put(page: &str, name: &str, table: &str) -> Result<String, Failure> {
 
 /// The numbers of a record, and what they were counted on and by.
 pub(super) fn table(record: &Record) -> Result<String, Failure> {
-    let numbers = record.instructions.keys().chain(record.before.keys()).chain(record.goal.keys());
+    let numbers =
+        record.numbers().map(|(name, ..)| name).chain(record.before.keys()).chain(record.goal.keys());
     for name in numbers.chain(record.beside.keys()) {
         operation(record, name)?;
     }
@@ -63,7 +64,10 @@ pub(super) fn table(record: &Record) -> Result<String, Failure> {
         ("operation", true, operation),
         ("goal", !record.goal.is_empty(), goal),
         ("before", !record.before.is_empty(), before),
-        ("counted", true, |record, name| Ok(grouped(counted(record, name)?))),
+        ("counted", true, |record, name| {
+            let unit = if record.bytes.contains_key(name) { " bytes" } else { "" };
+            Ok(grouped(counted(record, name)?) + unit)
+        }),
         ("beside it", !record.beside.is_empty(), beside),
         ("speed, that beside it is 1", !record.beside.is_empty(), speed),
     ];
@@ -101,7 +105,7 @@ fn operation(record: &Record, name: &str) -> Result<String, Failure> {
 }
 
 fn counted(record: &Record, name: &str) -> Result<f64, Failure> {
-    record.instructions.get(name).copied().ok_or_else(|| format!("{name}: no number is recorded"))
+    record.number(name).ok_or_else(|| format!("{name}: no number is recorded"))
 }
 
 fn goal(record: &Record, name: &str) -> Result<String, Failure> {
@@ -195,8 +199,16 @@ Counted on 1a2b3c4d (2026-11-28), rustc 1.95.0, by
     }
 
     #[test]
+    fn bytes_are_told_from_instructions() {
+        let record =
+            Record::parse(&format!("{RECORD}new = \"a connection\"\n[bytes]\nnew = 20000\n")).unwrap();
+        let table = table(&record).unwrap();
+        assert!(table.ends_with("| a connection | | 20,000 bytes | | |\n"), "{table}");
+    }
+
+    #[test]
     fn a_number_of_no_operation_is_refused_and_so_is_an_operation_without_a_number() {
-        for section in ["instructions", "before", "goal"] {
+        for section in ["instructions", "bytes", "before", "goal"] {
             let record = Record::parse(&format!("{RECORD}[{section}]\nlost = 1\n")).unwrap();
             assert_eq!(table(&record), Err("lost: there is no such operation".to_owned()));
         }

@@ -17,6 +17,8 @@ pub(super) struct Record {
     pub(super) rustc: String,
     pub(super) target: String,
     pub(super) instructions: BTreeMap<String, f64>,
+    /// Of operations whose bytes are counted.
+    pub(super) bytes: BTreeMap<String, f64>,
     /// Earlier numbers to compare with, by hand, and their commit.
     pub(super) before: BTreeMap<String, f64>,
     pub(super) before_commit: Option<Commit>,
@@ -79,6 +81,9 @@ impl Record {
             ("instructions", _) => {
                 self.instructions.insert(name.to_owned(), value.parse().ok()?);
             }
+            ("bytes", _) => {
+                self.bytes.insert(name.to_owned(), value.parse().ok()?);
+            }
             ("before", _) => {
                 self.before.insert(name.to_owned(), value.parse().ok()?);
             }
@@ -118,6 +123,17 @@ impl Record {
         })
     }
 
+    /// The number of an operation.
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        self.instructions.get(name).or_else(|| self.bytes.get(name)).copied()
+    }
+
+    /// All numbers, with the names of operations and units.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (&String, f64, &'static str)> {
+        let of = |unit| move |(name, number): (_, &f64)| (name, *number, unit);
+        self.instructions.iter().map(of("instructions")).chain(self.bytes.iter().map(of("bytes")))
+    }
+
     /// With the earlier numbers of another one, as far as there are such operations.
     pub(super) fn keep_before(&mut self, other: &Self) {
         let is_there = |name: &String| self.what.iter().any(|(known, _)| known == name);
@@ -146,8 +162,9 @@ impl Record {
         };
         let beside = self.beside.iter().map(|(name, other)| quoted(name, other)).collect();
         let what = self.what.iter().map(|(name, what)| quoted(name, what)).collect();
-        let sections: [(&str, &str, String); 5] = [
+        let sections: [(&str, &str, String); 6] = [
             ("Each is one repetition.", "instructions", numbers(&self.instructions, 1)),
+            ("Of one repetition.", "bytes", numbers(&self.bytes, 1)),
             ("By hand, to compare with.", "before", numbers(&self.before, 1)),
             ("What was aimed at.", "goal", numbers(&self.goal, 0)),
             ("Whose number is shown beside it.", "beside", beside),
@@ -179,6 +196,7 @@ mod tests {
             rustc: "1.95.0".to_owned(),
             target: "anywhere".to_owned(),
             instructions: number("one", 16.5),
+            bytes: number("other", 300.0),
             before: number("one", 20.0),
             before_commit: commit("0a0b0c0d-dirty"),
             goal: number("one", 15.0),

@@ -101,7 +101,7 @@ impl<B: PollReady, C: Messages> Transport<B, C> {
 
     /// A message that has come.
     pub(super) fn receive(&mut self) -> Option<Bytes> {
-        self.link.get_mut()?.try_recv().map(|piece| piece.bytes)
+        self.link.get_mut()?.try_recv().map(|piece| piece.bytes.freeze())
     }
 
     /// Ends the connection within this time. What it has not taken is not given to it any more.

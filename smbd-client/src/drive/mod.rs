@@ -11,8 +11,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use smbd_core::Instant;
+use smbd_core::endpoint::Chunks;
 use smbd_core::error::CloseReason;
 use smbd_link::Failure as LinkFailure;
 use smbd_link::link::{Ending, Event};
@@ -29,6 +30,8 @@ use transform::Transform;
 
 /// How long what waits may still be sent when a connection is closed.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+/// The longest request whose memory is used again, in bytes.
+const REQUEST_MAX: usize = 2 << 10;
 
 /// Who begins operations, and is told what comes of them.
 pub trait Upper {
@@ -92,6 +95,8 @@ pub struct Driver<T, U, C: Clock = TokioTime> {
     clock: C,
     timer: Option<(Instant, Pin<Box<C::Sleep>>)>,
     registrations: Registrations,
+    /// Memory of requests.
+    chunks: Chunks,
     /// Data on their way from who writes them to memory that is registered.
     room: Vec<u8>,
     state: State,
@@ -136,6 +141,7 @@ where
             clock,
             timer: None,
             registrations: Registrations::default(),
+            chunks: Chunks::new(),
             room: Vec::new(),
             state: State::Open,
             is_drained: false,
@@ -193,7 +199,7 @@ where
         // Messages are taken always: a server that waits for this side to take its answers takes nothing itself. Those that came before the
         // end of the connection come first.
         if let Some(piece) = self.transport.try_recv() {
-            self.take(piece.bytes.into());
+            self.take(piece.bytes);
             has_moved = true;
         } else if let Some(ending) = self.transport.closed() {
             return Err(lost(ending));
@@ -297,11 +303,11 @@ where
     }
 
     fn next_output(&mut self, now: Instant, arrived: &mut Arrived<'_>) -> Then<U::Kept> {
-        let Self { client, transport, upper, registrations, .. } = self;
+        let Self { client, transport, upper, registrations, chunks, .. } = self;
         match client.poll(now, arrived) {
             Output::Send { message, .. } => {
                 // The server's answer says that it was sent.
-                transport.send_unsignalled(message.concat().into(), None);
+                transport.send_unsignalled(request(chunks, message), None);
                 Then::GoOn
             }
             Output::Register { registration, buffer, offset, len, access } => {
@@ -361,6 +367,13 @@ where
             }
         }
     }
+}
+
+/// A request. A transport keeps up to 32 of them before it tells that they were sent, and chunks would not have room for so many that have
+/// data.
+fn request(chunks: &mut Chunks, message: [&[u8]; 2]) -> Bytes {
+    let len = message.iter().fold(0_usize, |len, piece| len.saturating_add(piece.len()));
+    if len > REQUEST_MAX { message.concat().into() } else { chunks.copy(&message).freeze() }
 }
 
 /// What a server does with memory, in the words of MS-SMBD.

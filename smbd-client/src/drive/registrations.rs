@@ -1,6 +1,7 @@
 //! Memory that the server can use: from its registration to the end of that.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use smbd_core::error::{CommandError, RegisterError, RegistrationError};
 use smbd_core::{BufferDescriptorV1, Instant};
@@ -11,6 +12,8 @@ use smbd_smb2::client::{Client, Refused, RegistrationId};
 #[derive(Debug, Default)]
 pub(super) struct Registrations {
     parts: BTreeMap<RegistrationId, Part>,
+    /// The descriptors of a part, while the client is told of them.
+    described: Vec<BufferDescriptorV1>,
 }
 
 /// A part of a buffer, in bytes.
@@ -47,18 +50,19 @@ impl Registrations {
         client: &mut Client,
         now: Instant,
         of: RegistrationId,
-        result: Result<Vec<BufferDescriptorV1>, Failure<E>>,
+        result: Result<Arc<[BufferDescriptorV1]>, Failure<E>>,
     ) -> Follows {
         match result {
             Ok(descriptors) => {
-                let part = self.parts.get(&of).and_then(|part| part_of(descriptors, *part));
-                let Some(part) = part else {
+                let described = &mut self.described;
+                if !self.parts.get(&of).is_some_and(|part| describe(&descriptors, *part, described)) {
                     self.parts.remove(&of);
                     // Refused are only those that the client does not know any more.
                     let _ = client.not_registered(now, of);
                     return Follows::Deregister;
-                };
-                if let Err(Refused::Wire(_) | Refused::Descriptors { .. }) = client.registered(of, &part) {
+                }
+                if let Err(Refused::Wire(_) | Refused::Descriptors { .. }) = client.registered(of, described)
+                {
                     let _ = client.not_registered(now, of);
                 }
                 Follows::Nothing
@@ -83,24 +87,25 @@ const fn ends<E>(failure: &Failure<E>) -> bool {
     )
 }
 
-/// The descriptors of a part of what `descriptors` describe, in their place; `None` if they are shorter.
-fn part_of(
-    mut descriptors: Vec<BufferDescriptorV1>,
+/// Puts the descriptors of a part of what `whole` describes to `part`; false if that is shorter.
+fn describe(
+    whole: &[BufferDescriptorV1],
     Part { offset, len }: Part,
-) -> Option<Vec<BufferDescriptorV1>> {
-    let (mut skip, mut left, mut is_valid) = (offset, len, true);
-    descriptors.retain_mut(|descriptor| {
+    part: &mut Vec<BufferDescriptorV1>,
+) -> bool {
+    let (mut skip, mut left) = (offset, len);
+    part.clear();
+    for descriptor in whole {
         let skipped = skip.min(descriptor.length);
         let taken = left.min(descriptor.length.saturating_sub(skipped));
         skip = skip.saturating_sub(skipped);
         left = left.saturating_sub(taken);
-        match descriptor.offset.checked_add(skipped.into()) {
-            Some(offset) => (descriptor.offset, descriptor.length) = (offset, taken),
-            None => is_valid &= taken == 0,
+        if taken > 0 {
+            let Some(offset) = descriptor.offset.checked_add(skipped.into()) else { return false };
+            part.push(BufferDescriptorV1 { offset, length: taken, ..*descriptor });
         }
-        taken > 0
-    });
-    (left == 0 && is_valid).then_some(descriptors)
+    }
+    left == 0
 }
 
 #[cfg(test)]
@@ -124,7 +129,8 @@ mod tests {
             };
             let all = bytes(&descriptors);
             let expected = all.get(offset as usize..(offset + len) as usize);
-            let part = part_of(descriptors.clone(), Part { offset, len }).map(|part| bytes(&part));
+            let mut part = Vec::new();
+            let part = describe(&descriptors, Part { offset, len }, &mut part).then(|| bytes(&part));
             // Nothing of it is a part wherever it is said to begin.
             prop_assert_eq!(part.as_deref(), if len == 0 { Some(&[][..]) } else { expected });
         }

@@ -226,12 +226,14 @@ impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
         (len, buffer): (u32, &Allocation),
     ) -> Result<Begun, Not> {
         let len = len.min(buffer.len);
-        let Some(own) = self.own(client, tree, (len, buffer)) else {
+        let own = self.own(client, tree, (len, buffer));
+        // By RDMA, but not into this memory: it is another device's, or the data are signed or encrypted.
+        if own.is_none() && client.uses_channel(tree, len.into()) {
             return self.start_read((client, now), tree, place, len);
-        };
+        }
         let (file_id, offset, is_replay) = place;
-        let read = Read { file_id, offset, length: len.into(), buffer: Some(own), ..Read::default() };
-        self.running((client, now), tree, (&Operation::Read(read), is_replay), (None, Kind::Into))
+        let read = Read { file_id, offset, length: len.into(), buffer: own, ..Read::default() };
+        self.running((client, now), tree, (&Operation::Read(read), is_replay), (None, Kind::Into { len }))
     }
 
     fn write_from(
@@ -243,8 +245,9 @@ impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
     ) -> Result<Begun, Not> {
         let len = len.min(buffer.len);
         let Some(own) = self.own(client, tree, (len, buffer)) else {
-            let data = buffer.to_vec(len).map_err(Error::from)?;
-            return self.start_write((client, now), tree, place, &data.into());
+            let (data, copied) = self.chunks.write(|out| buffer.memory.append_to(0, len, out));
+            copied.map_err(Error::from)?;
+            return self.start_write((client, now), tree, place, &data.freeze());
         };
         let (file_id, offset, is_replay) = place;
         let data = WriteData::Buffer(own, len.into());

@@ -37,12 +37,6 @@ impl Allocation {
         let (home, buffer) = self.home.as_ref()?;
         Arc::ptr_eq(home, connection).then_some(*buffer)
     }
-
-    /// Its first `len` bytes.
-    pub(super) fn to_vec(&self, len: u32) -> Result<Vec<u8>, OutOfRange> {
-        let mut bytes = vec![0; len as usize];
-        self.memory.read(0, &mut bytes).map(|()| bytes)
-    }
 }
 
 impl Buffer {

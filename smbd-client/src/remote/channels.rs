@@ -5,19 +5,20 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use smbd_smb2::client::{self, Protection};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::carries::Carries;
 use super::command::{Reply, What};
 use super::ended::Ended;
 use super::settings::{COMMANDS, Way};
+use super::slot::{Slots, Teller};
 use crate::Error;
 
 /// Something to be done. Exactly one answer is given.
 #[derive(Debug)]
 pub(super) struct Command {
     pub(super) what: What,
-    pub(super) answer: oneshot::Sender<Result<Reply, Error>>,
+    pub(super) answer: Teller,
     /// Whether it was under way on a connection that is lost, so that nobody knows whether it was carried out.
     pub(super) is_replay: bool,
     /// If the server has put it off: how long it has waited in all, and the last time.
@@ -104,11 +105,12 @@ impl Lane {
 #[derive(Debug)]
 pub(super) struct Channels {
     lanes: Mutex<Vec<Lane>>,
+    pub(super) slots: Slots,
 }
 
 impl Channels {
     pub(super) fn new(first: Lane) -> Arc<Self> {
-        Arc::new(Self { lanes: Mutex::new(vec![first]) })
+        Arc::new(Self { lanes: Mutex::new(vec![first]), slots: Slots::default() })
     }
 
     fn with<T>(&self, of: impl FnOnce(&mut Vec<Lane>) -> T) -> T {
@@ -179,11 +181,7 @@ impl Channels {
     }
 
     /// Hands a command to a connection. Waits for room.
-    pub(super) async fn ask(
-        self: &Arc<Self>,
-        what: What,
-        answer: oneshot::Sender<Result<Reply, Error>>,
-    ) -> Result<(), Error> {
+    pub(super) async fn ask(self: &Arc<Self>, what: What, answer: Teller) -> Result<(), Error> {
         let mut command = self.command(what, answer);
         while let Some(lane) = self.pick(&command.what) {
             command.load = Some(lane.takes(&command.what));
@@ -200,14 +198,14 @@ impl Channels {
 
     /// Hands over a command if there is room; nobody waits for it.
     pub(super) fn tell(self: &Arc<Self>, what: What) {
-        let (answer, _) = oneshot::channel();
+        let (answer, _) = self.slots.open();
         if let Some(lane) = self.pick(&what) {
             // Without room, or without a driver, it is not done: what it would free ends with the share.
             let _ = lane.asked.try_send(self.command(what, answer));
         }
     }
 
-    fn command(self: &Arc<Self>, what: What, answer: oneshot::Sender<Result<Reply, Error>>) -> Command {
+    fn command(self: &Arc<Self>, what: What, answer: Teller) -> Command {
         Command { what, answer, is_replay: false, put_off: None, home: Arc::downgrade(self), load: None }
     }
 }
@@ -219,8 +217,7 @@ impl Command {
     }
 
     pub(super) fn answer(self, result: Result<Reply, Error>) {
-        // Whoever asked may have gone.
-        let _ = self.answer.send(result);
+        self.answer.tell(result);
     }
 
     /// Whether the server may put it off, because the session has lost a connection on which something was under way.

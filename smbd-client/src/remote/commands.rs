@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use smbd_core::Instant;
+use smbd_core::endpoint::Chunks;
 use smbd_smb2::client::{
     self, BufferId, Client, DataPart, Failure, OperationId, SessionHandle, TreeExport, TreeHandle,
 };
@@ -33,6 +34,8 @@ pub(super) struct Commands<M, S: Surroundings> {
     pub(super) later: Later<S>,
     pub(super) running: BTreeMap<OperationId, Running>,
     pub(super) pool: Pool<M>,
+    /// Data of callers' memory that go in messages.
+    pub(super) chunks: Chunks,
     /// The sessions of this connection, by their names, and who has logged in here, for when one expires.
     pub(super) sessions: BTreeMap<SessionId, SessionHandle>,
     pub(super) users: BTreeMap<SessionHandle, Credentials>,
@@ -52,6 +55,7 @@ impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
             surroundings,
             running: BTreeMap::new(),
             pool: Pool::new(settings.buffers),
+            chunks: Chunks::new(),
             sessions: BTreeMap::new(),
             users: BTreeMap::new(),
             trees: BTreeMap::new(),

@@ -49,7 +49,7 @@ impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
                 self.give_back(buffer);
                 Err(error)
             }
-            (Err(error), Kind::Plain | Kind::Login(_) | Kind::Bind | Kind::Into) => Err(error),
+            (Err(error), Kind::Plain | Kind::Login(_) | Kind::Bind | Kind::Into { .. }) => Err(error),
             (Ok(Done::Session(session)), Kind::Login(user)) => {
                 self.users.insert(session, user);
                 self.logged_in(client, session)
@@ -64,7 +64,7 @@ impl<M: Memory + Clone, S: Surroundings> Commands<M, S> {
                     None => Ok(Reply::Data(data.into())),
                 })
             }
-            (Ok(Done::Read(count)), Kind::Into) => Ok(filled(count)),
+            (Ok(Done::Read(count)), Kind::Into { len }) => Ok(filled(count.min(len.into()))),
             (Ok(Done::Reply(reply)), Kind::Write { buffer }) => {
                 self.give_back(buffer);
                 Ok(reply)

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
-
 use super::channels::{Channels, Lane};
 use super::command::{Reply, What};
+use super::slot::Told;
 use crate::Error;
 
 /// Asks the drivers of a session's connections. Clones are the same.
@@ -35,7 +34,7 @@ impl Handle {
         of: fn(Reply) -> Option<T>,
         name: &'static str,
     ) -> Result<Pending<T>, Error> {
-        let (answer, told) = oneshot::channel();
+        let (answer, told) = self.channels.slots.open();
         self.channels.ask(what, answer).await?;
         Ok(Pending { told, of, name, handle: self.clone() })
     }
@@ -58,7 +57,7 @@ impl Handle {
 /// An operation that has begun. Dropping it does not stop it; its result is lost.
 #[derive(Debug)]
 pub struct Pending<T> {
-    told: oneshot::Receiver<Result<Reply, Error>>,
+    told: Told,
     of: fn(Reply) -> Option<T>,
     name: &'static str,
     handle: Handle,
@@ -72,8 +71,10 @@ impl<T> Pending<T> {
     ///
     /// # Errors
     /// It fails, or the connection ends.
-    pub async fn wait(self) -> Result<T, Error> {
-        let reply = self.told.await.map_err(|_| self.handle.channels.why())??;
+    pub async fn wait(mut self) -> Result<T, Error> {
+        let reply = (&mut self.told).await;
+        self.handle.channels.slots.give_back(self.told);
+        let reply = reply.unwrap_or_else(|| Err(self.handle.channels.why()))?;
         (self.of)(reply).ok_or(Error::Answer(self.name))
     }
 }

@@ -20,6 +20,7 @@ mod running;
 mod session;
 mod settings;
 mod share;
+mod slot;
 mod stat;
 mod surroundings;
 

@@ -5,7 +5,7 @@ use smbd_core::backend::{OutOfMemory, OutOfRange};
 use smbd_smb2::client::Protection;
 use smbd_smb2::security::RdmaTransforms;
 
-use super::loopback::{Loopback, copies};
+use super::loopback::{Loopback, copied};
 use super::server::{Host, PASSWORD, content, login, settings};
 
 /// Over RDMA.
@@ -21,16 +21,16 @@ fn bytes(buffer: &Buffer, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Writes so many bytes and reads them again. Returns how often bytes were copied meanwhile between the device's memory and other.
+/// Writes so many bytes and reads them again. Returns how many bytes were copied meanwhile between the device's memory and other.
 async fn round_trip(share: &Share, len: u32) -> usize {
     let [from, to] = [share.buffer(len).await.unwrap(), share.buffer(len).await.unwrap()];
     let data = content(len as usize);
     from.fill(0, &data).unwrap();
     let file = share.create("f").await.unwrap();
-    let before = copies();
+    let before = copied();
     assert_eq!(file.write_from(10, &from, len).await, Ok(len.into()));
     assert_eq!(file.read_into(10, &to, len).await, Ok(len));
-    let copied = copies() - before;
+    let copied = copied() - before;
     assert!(bytes(&to, len as usize) == data, "{len} bytes");
     file.close().await.unwrap();
     copied
@@ -45,16 +45,16 @@ async fn by_rdma_nothing_is_copied_and_otherwise_once() {
         assert_eq!(round_trip(&share, len).await, 0, "{len} bytes");
     }
     // So few go in messages.
-    assert_eq!(round_trip(&share, 100).await, 2);
+    assert_eq!(round_trip(&share, 100).await, 2 * 100);
 
     let share =
         rdma(&host, &Settings { sign: true, rdma_transforms: RdmaTransforms::NONE, ..settings() }).await;
     assert_eq!(share.way(), Way::RdmaMessages(Protection::Signed));
-    assert_eq!(round_trip(&share, 65_537).await, 2);
+    assert_eq!(round_trip(&share, 65_537).await, 2 * 65_537);
 
     let share = rdma(&host, &Settings { rdma_threshold: None, ..settings() }).await;
     assert_eq!(share.way(), Way::RdmaMessages(Protection::None));
-    assert_eq!(round_trip(&share, PIECE_MAX).await, 2);
+    assert_eq!(round_trip(&share, PIECE_MAX).await, 2 * PIECE_MAX as usize);
 
     let (share, _driver) = host.share(&settings(), "data").await.unwrap();
     assert_eq!(share.way(), Way::Tcp(Protection::None));

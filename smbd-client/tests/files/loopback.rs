@@ -32,12 +32,12 @@ pub enum Event {
 }
 
 thread_local! {
-    static COPIES: Cell<usize> = const { Cell::new(0) };
+    static COPIED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How often this thread has copied bytes into memory of a transport, or out of it.
-pub fn copies() -> usize {
-    COPIES.get()
+/// Bytes that this thread has copied into memory of a transport, or out of it.
+pub fn copied() -> usize {
+    COPIED.get()
 }
 
 #[derive(Clone, Debug)]
@@ -49,12 +49,12 @@ impl Memory for TestMemory {
     }
 
     fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
-        COPIES.set(copies() + 1);
+        COPIED.set(copied() + bytes.len());
         self.0.fill(offset, bytes)
     }
 
     fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
-        COPIES.set(copies() + 1);
+        COPIED.set(copied() + out.len());
         self.0.read(offset, out)
     }
 }
@@ -236,7 +236,7 @@ impl Transport<RegistrationId> for Loopback {
 
     fn try_recv(&mut self) -> Option<Piece> {
         let bytes = self.inbox.pop_front()?;
-        Some(Piece { bytes, remaining: 0 })
+        Some(Piece { bytes: bytes.into(), remaining: 0 })
     }
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<()> {
@@ -282,7 +282,7 @@ impl Transport<RegistrationId> for Loopback {
             self.next_token += 1;
             self.valid.insert(token.0, (name, memory));
             self.note(Event::Register(name, access));
-            Ok(vec![BufferDescriptorV1 { offset: 0, token, length }])
+            Ok([BufferDescriptorV1 { offset: 0, token, length }].into())
         };
         self.events.push_back(link::Event::Registered { name, result });
     }

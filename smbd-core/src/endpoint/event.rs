@@ -1,7 +1,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use crate::backend::{ReceiveMemory, ShortReceive};
 use crate::error::{Aborted, CloseReason, ConnectError, OpError, ProbeError, RegistrationError};
@@ -72,8 +72,9 @@ pub enum EndpointEvent {
 #[derive(PartialEq, Eq)]
 #[must_use = "a borrowed message that is not released is a receive buffer lost"]
 pub enum Message {
-    /// A copy; it needs no release. It shares its allocation with messages that were copied before and after it.
-    Owned(Bytes),
+    /// A copy; it needs no release. It shares its allocation with messages that were copied before and after it. Nobody else has its
+    /// bytes: it may be decrypted in place.
+    Owned(BytesMut),
     /// Still in its receive buffer. Read it there, then return it with [`Endpoint::release`](crate::Endpoint::release).
     Borrowed(Fragment),
 }
@@ -133,7 +134,7 @@ impl fmt::Debug for Message {
 }
 
 /// Payload, shown by its length.
-pub(super) struct Length<'a>(pub(super) &'a Bytes);
+pub(super) struct Length<'a>(pub(super) &'a [u8]);
 
 impl fmt::Debug for Length<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -17,8 +17,10 @@
 //! protocol (SMB2 has credits), keep borrowed messages, or hold the peer back with [`Endpoint::pause`]. If it stops polling,
 //! keepalive responses stop, too.
 
+mod chunks;
 mod commands;
 mod event;
+mod lists;
 mod outgoing;
 mod pause;
 mod reassembly;
@@ -27,8 +29,10 @@ use alloc::boxed::Box;
 
 use bytes::Bytes;
 
+pub use chunks::Chunks;
 pub use commands::NotSent;
 pub use event::{EndpointEvent, EndpointStats, Message};
+pub use lists::Lists;
 
 use crate::backend::{
     BackendOp, BufferLookup, Payload, Protocol, ReceiveMemory, ShortReceive, UnknownBuffer,

@@ -1,6 +1,6 @@
 use core::fmt;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 
 /// Least size of a new buffer, once longer messages have been seen: room for many short ones.
 const CHUNK: usize = 64 * 1024;
@@ -33,18 +33,20 @@ impl Reassembly {
         moved
     }
 
-    pub(super) fn finish(&mut self) -> Bytes {
+    pub(super) fn finish(&mut self) -> BytesMut {
         self.longest = self.longest.max(self.buffer.len());
-        self.buffer.split().freeze()
+        self.buffer.split()
     }
 
     /// Room for as much of a new message as messages had before: what is announced counts for nothing.
     fn begin(&mut self, fragment: usize, total: usize) -> usize {
         debug_assert!(self.buffer.is_empty(), "a message begins when the one before it is complete");
         let wanted = total.min(self.longest).max(fragment);
-        // Nothing is there, so reclaiming copies nothing; it works as soon as all messages before were dropped.
-        if !self.buffer.try_reclaim(wanted) {
-            self.buffer = BytesMut::with_capacity(wanted.max(self.longest.min(CHUNK)));
+        let room = wanted.max(self.longest.min(CHUNK));
+        // Nothing is there, so reclaiming copies nothing; it works as soon as all messages before were dropped. For no more than this
+        // message, the next one would find no room while this one is kept.
+        if self.buffer.capacity() < wanted && !self.buffer.try_reclaim(room) {
+            self.buffer = BytesMut::with_capacity(room);
         }
         0
     }

@@ -19,7 +19,7 @@ fn messages(played: &mut Played) -> Vec<Message> {
 
 fn owned(played: &mut Played) -> Bytes {
     match messages(played).pop() {
-        Some(Message::Owned(bytes)) => bytes,
+        Some(Message::Owned(bytes)) => bytes.freeze(),
         other => panic!("{other:?} was not copied"),
     }
 }

@@ -191,7 +191,7 @@ fn debug_shows_the_length_of_payload_and_no_byte_of_it() {
     let msg = played.endpoint.send(played.now, message.clone(), None).unwrap();
     let not_sent = played.endpoint.send(played.now, message.clone(), None).unwrap_err();
     let sent = EndpointEvent::Sent { msg, payload: message.clone(), result: Ok(()) };
-    let came = EndpointEvent::Message(Message::Owned(message));
+    let came = EndpointEvent::Message(Message::Owned(message.into()));
     insta::assert_snapshot!(format!("{not_sent:?}"), @r#"NotSent { error: Command(NoRoom { what: "message slots" }), payload: 2000 bytes }"#);
     insta::assert_snapshot!(format!("{sent:?}"), @"Sent { msg: msg0, payload: 2000 bytes, result: Ok(()) }");
     insta::assert_snapshot!(format!("{came:?}"), @"Message(Owned(2000 bytes))");

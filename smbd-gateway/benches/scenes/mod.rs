@@ -3,15 +3,13 @@
 #[path = "../../tests/ends/mod.rs"]
 #[allow(dead_code, reason = "what is copied is counted by a test only")]
 mod ends;
+mod gateway;
 mod measured;
 
-use std::time::Duration;
-
-use smbd_gateway::Pump;
 use smbd_repository::instructions::{Operation, Work};
-use smbd_smb2::relay::{Config, Params, Relay};
 
-use ends::{End, State};
+use ends::State;
+use gateway::{Gateway, MIB, runtime};
 
 /// All of them move 1 MiB. The kernel's copies and calls, and the device's connection, are not in them.
 pub const OPERATIONS: &[Operation] = &[
@@ -22,8 +20,6 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new("signed_write", "1 MiB by 8 signed WRITEs, in fragments of 1340 bytes", signed_write)
         .between(1, 17),
 ];
-
-const MIB: u32 = 1 << 20;
 
 fn read_1m(count: u32) -> Work {
     play(count, 1, |state, id| {
@@ -62,16 +58,11 @@ fn signed_write(count: u32) -> Work {
 
 /// `each` requests at once with their answers, and that `count` times.
 fn play(count: u32, each: u32, exchange: fn(&mut State, u64)) -> Work {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    let end = End::default();
-    let pump = {
+    let runtime = runtime();
+    let mut gateway = {
         let _entered = runtime.enter();
-        let params = Params { max_fragmented_size: MIB, ..Params::default() };
-        let config = Config::new(&params).expect("valid parameters");
-        Pump::new(Relay::new(&config), end.clone(), end.clone(), Duration::from_secs(30))
+        Gateway::new(|make| make())
     };
-    let mut gateway = Gateway { pump, end };
-    gateway.run(1, State::log_in);
     Box::new(move || {
         let _entered = runtime.enter();
         for round in 0..count {
@@ -81,20 +72,4 @@ fn play(count: u32, each: u32, exchange: fn(&mut State, u64)) -> Work {
         }
         Box::new(gateway.end)
     })
-}
-
-struct Gateway {
-    pump: Pump<Relay, End, End>,
-    end: End,
-}
-
-impl Gateway {
-    /// Until the client has so many answers.
-    fn run(&mut self, answers: u32, exchange: impl FnOnce(&mut State)) {
-        exchange(&mut self.end.0.borrow_mut());
-        while self.end.0.borrow().messages < answers {
-            assert!(measured::poll(&mut self.pump).is_pending(), "it has not ended");
-        }
-        self.end.0.borrow_mut().messages = 0;
-    }
 }

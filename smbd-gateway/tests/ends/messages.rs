@@ -33,7 +33,7 @@ impl State {
         while !rest.is_empty() {
             let bytes = rest.split_to(FRAGMENT.min(rest.len()));
             let remaining = u32::try_from(rest.len()).expect("a message");
-            self.from_client.push_back(Piece { bytes, remaining });
+            self.from_client.push_back(Piece { bytes: bytes.into(), remaining });
         }
     }
 

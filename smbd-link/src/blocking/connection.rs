@@ -168,7 +168,7 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
     /// all messages that arrived were returned. [`Failure::Backend`]: the backend fails. [`Failure::Drive`]: this side
     /// broke a contract.
     pub fn recv(&mut self, within: Duration) -> Result<Bytes, Failure<B::Error>> {
-        self.wait(Some(within), |this| this.link.try_recv().map(|piece| piece.bytes))
+        self.wait(Some(within), |this| this.link.try_recv().map(|piece| piece.bytes.freeze()))
     }
 
     /// Returns the next message, or `None` if none has arrived. Drives the connection once and does not wait.

@@ -35,7 +35,7 @@ impl<B: Blocking, C: Messages> Connection<B, C> {
             let Event::Registered { name: of, result } = event else { return None };
             (*of == name).then(|| result.clone())
         })??;
-        Ok(Registration { name, descriptors })
+        Ok(Registration { name, descriptors: descriptors.to_vec() })
     }
 
     /// Ends the peer's access to a registered buffer (3.1.4.4). Waits for the device. After `Ok` the peer cannot access

@@ -63,7 +63,9 @@ impl<E> Callers<E> {
             } => {}
             Event::RdmaDone { name, result } => tell(take(&mut self.operations, name), result),
             Event::Registered { name, result } => {
-                let offer = |descriptors| Offer::new(Registration { name, descriptors }, Arc::clone(shared));
+                let offer = |descriptors: Arc<[_]>| {
+                    Offer::new(Registration { name, descriptors: descriptors.to_vec() }, Arc::clone(shared))
+                };
                 tell(take(&mut self.registering, name), result.map(offer));
             }
             Event::Deregistered { name, result } => {

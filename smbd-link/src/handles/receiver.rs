@@ -22,6 +22,11 @@ impl<B: PollReady> Receiver<B> {
     /// [in pieces](super::Options::in_pieces) it puts them together; after a [`recv_piece`](Self::recv_piece) that is the
     /// rest of the message.
     ///
+    /// A message of one fragment shares its memory, of up to 16 KiB, with those before and after it ([`Chunks`]): it is to be copied if
+    /// it is kept for long.
+    ///
+    /// [`Chunks`]: smbd_core::endpoint::Chunks
+    ///
     /// # Cancel safety
     /// This method is cancel safe. If the future is dropped, no message is lost.
     ///
@@ -32,7 +37,7 @@ impl<B: PollReady> Receiver<B> {
         loop {
             let Piece { bytes, remaining } = self.recv_piece().await?;
             if remaining == 0 && self.begun.is_empty() {
-                return Ok(bytes);
+                return Ok(bytes.freeze());
             }
             self.begun.extend_from_slice(&bytes);
             if remaining == 0 {

@@ -1,7 +1,8 @@
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::BytesMut;
 use smbd_core::error::{CloseReason, ProbeError};
 use smbd_core::{BufferDescriptorV1, Negotiated, Token};
 
@@ -36,7 +37,7 @@ pub enum Event<N, E> {
         /// The name of the registration.
         name: N,
         /// The descriptors of the buffer (2.2.3.1), which the upper layer sends to the peer.
-        result: Result<Vec<BufferDescriptorV1>, Failure<E>>,
+        result: Result<Arc<[BufferDescriptorV1]>, Failure<E>>,
     },
     /// The access of the peer has ended, or it is not known whether it has. Every [`deregister`](super::Link::deregister) has one such
     /// event.
@@ -62,8 +63,8 @@ pub enum Event<N, E> {
 /// A piece of a received message; a whole one if nothing remains and nothing was before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
-    /// Its bytes; at least one.
-    pub bytes: Bytes,
+    /// Its bytes; at least one. Nobody else has them: they may be decrypted in place.
+    pub bytes: BytesMut,
     /// Bytes of the message that follow in later pieces: RemainingDataLength (2.2.3).
     pub remaining: u32,
 }

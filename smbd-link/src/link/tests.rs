@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use smbd_core::backend::HostMemory;
 use smbd_core::backend::kit::{self, Peer, Situation};
 use smbd_core::error::CloseReason;
@@ -49,7 +49,7 @@ impl Bench {
     }
 
     /// A server that counts the messages it gets, and ends with its client.
-    fn counts(&mut self, options: Options) -> Rc<RefCell<Vec<Bytes>>> {
+    fn counts(&mut self, options: Options) -> Rc<RefCell<Vec<BytesMut>>> {
         let got = Rc::new(RefCell::new(Vec::new()));
         let of_server = Rc::clone(&got);
         self.end(Role::Acceptor, options, |mut link| async move {

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use smbd_core::backend::{Backend, BufferLookup, Handler};
-use smbd_core::endpoint::{EndpointEvent, Message};
+use smbd_core::endpoint::{Chunks, EndpointEvent, Lists, Message};
 use smbd_core::error::{Aborted, OpError, RegistrationError};
 use smbd_core::{Fragment, OpId, RegId};
 
@@ -16,6 +15,10 @@ use crate::{Failure, Messages};
 pub(super) struct Upper<M, N, E> {
     pub(super) events: VecDeque<Event<N, E>>,
     pub(super) inbox: Inbox,
+    /// Memory of messages that were in one fragment.
+    chunks: Chunks,
+    /// Memory of descriptors.
+    lists: Lists,
     /// Operations under way. There are few: a search costs less than a tree.
     operations: Vec<(OpId, N, M)>,
     registrations: Vec<Known<M, N>>,
@@ -49,10 +52,12 @@ enum State {
 }
 
 impl<M, N: Copy + PartialEq, E> Upper<M, N, E> {
-    pub(super) const fn new(options: Options) -> Self {
+    pub(super) fn new(options: Options) -> Self {
         Self {
             events: VecDeque::new(),
             inbox: Inbox::new(options),
+            chunks: Chunks::new(),
+            lists: Lists::default(),
             operations: Vec::new(),
             registrations: Vec::new(),
             queued: 0,
@@ -155,7 +160,7 @@ impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Handler<B, C> for Upper<B:
             EndpointEvent::Message(message) => {
                 let piece = match message {
                     Message::Owned(bytes) => Piece { bytes, remaining: 0 },
-                    Message::Borrowed(fragment) => copied(machine, backend, fragment),
+                    Message::Borrowed(fragment) => copied(machine, backend, fragment, &mut self.chunks),
                 };
                 self.inbox.push(piece);
                 if self.inbox.is_full() {
@@ -183,7 +188,8 @@ impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Handler<B, C> for Upper<B:
             EndpointEvent::Registered { id, result: Ok(()) } => {
                 if let Some(known) = self.registrations.iter_mut().find(|known| known.id == id) {
                     known.state = State::Valid;
-                    let descriptors = machine.endpoint().connection().live_segments(id).collect();
+                    let segments = || machine.endpoint().connection().live_segments(id);
+                    let descriptors = self.lists.list(segments().count(), segments());
                     self.events.push_back(Event::Registered { name: known.name, result: Ok(descriptors) });
                 }
             }
@@ -206,9 +212,14 @@ impl<B: Backend, N: Copy + PartialEq, C: Messages, E> Handler<B, C> for Upper<B:
 }
 
 /// The bytes of a fragment, whose receive is given back: the owner may keep them for long, and the receive is wanted.
-fn copied<B: Backend, C: Messages>(machine: &mut C, backend: &B, fragment: Fragment) -> Piece {
+fn copied<B: Backend, C: Messages>(
+    machine: &mut C,
+    backend: &B,
+    fragment: Fragment,
+    chunks: &mut Chunks,
+) -> Piece {
     // It was borrowed because it is there.
-    let bytes = backend.fragment(&fragment).map(Bytes::copy_from_slice);
+    let bytes = backend.fragment(&fragment).map(|bytes| chunks.copy(&[bytes]));
     let remaining = fragment.remaining();
     let _ = machine.release(machine.endpoint().now(), fragment);
     Piece { bytes: bytes.unwrap_or_default(), remaining }

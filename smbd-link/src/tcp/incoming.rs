@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use tokio::io::{AsyncRead, ReadBuf};
 
 use super::{HEADER, TcpError};
@@ -41,7 +41,7 @@ impl Incoming {
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<Bytes>, TcpError>> {
+    ) -> Poll<Result<Option<BytesMut>, TcpError>> {
         loop {
             let Some(expected) = self.expected else {
                 let room = self.header.get_mut(self.header_len..).unwrap_or_default();
@@ -63,7 +63,7 @@ impl Incoming {
             };
             if self.filled == expected {
                 (self.header_len, self.filled, self.expected) = (0, 0, None);
-                return Poll::Ready(Ok(Some(std::mem::take(&mut self.message).freeze())));
+                return Poll::Ready(Ok(Some(std::mem::take(&mut self.message))));
             }
             // Memory is taken as the message comes, and never for what is only promised.
             let room = expected.min(self.filled.saturating_add(STEP));

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use std::{fmt, io};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use smbd_core::error::CloseReason;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 use thiserror::Error;
@@ -76,7 +76,7 @@ pub struct Tcp<S> {
     incoming: Incoming,
     outbox: Outbox,
     /// A message that has come.
-    message: Option<Bytes>,
+    message: Option<BytesMut>,
     /// Messages are not wanted any more: each is dropped when it has come.
     is_deaf: bool,
     is_closing: bool,

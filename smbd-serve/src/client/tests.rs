@@ -244,7 +244,7 @@ fn while_one_client_waits_for_the_disk_another_reads_writes_locks_opens_and_clos
             let two = Arc::clone(&two);
             std::thread::spawn(move || {
                 let range = |flags| vec![LockElement { offset: 0, length: 10, flags }];
-                let data = WriteData::Bytes(b"data".to_vec());
+                let data = WriteData::Bytes(Bytes::from_static(b"data"));
                 two.carry_out(1, 2, Operation::ReadChannel { handle: FILE, offset: 0, len: 10 });
                 two.carry_out(
                     1,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::BytesMut;
 use smbd_core::error::{CloseReason, DisconnectReason};
 use smbd_core::{Instant, RdmaVerb};
 use smbd_link::Failure;
@@ -118,13 +117,13 @@ impl<T: Transport<OperationId>, C: Clock> Channel<T, C> {
             }
             Order::Fetch { id, buffers, len } => {
                 let memory = self.pool.take(len)?;
-                self.transport.rdma(id, RdmaVerb::Read, T::Memory::clone(&memory), buffers.into(), 0, len);
+                self.transport.rdma(id, RdmaVerb::Read, T::Memory::clone(&memory), buffers, 0, len);
                 (id, memory, len, true)
             }
             Order::Deliver { id, data, len, buffers } => {
                 let memory = self.pool.own(&data).map_or_else(|| self.copied(&data, len), Ok)?;
                 // The answer follows.
-                self.transport.write_ahead(id, T::Memory::clone(&memory), buffers.into(), 0, len);
+                self.transport.write_ahead(id, T::Memory::clone(&memory), buffers, 0, len);
                 (id, memory, len, false)
             }
         };
@@ -149,7 +148,7 @@ impl<T: Transport<OperationId>, C: Clock> Channel<T, C> {
             None => {}
         }
         let piece = self.transport.try_recv()?;
-        Some(Event::Message(BytesMut::from(piece.bytes)))
+        Some(Event::Message(piece.bytes))
     }
 
     /// A transfer that is over.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use smbd_link::transport::Memory;
 use smbd_smb2::server::{OperationId, Outgoing, Transport};
 use smbd_smb2::wire::{BufferDescriptorV1, Token};
@@ -59,7 +59,7 @@ pub enum Order {
         /// The operation for which it is done.
         id: OperationId,
         /// Where the data are.
-        buffers: Vec<BufferDescriptorV1>,
+        buffers: Arc<[BufferDescriptorV1]>,
         /// How many bytes.
         len: u32,
     },
@@ -72,7 +72,7 @@ pub enum Order {
         /// How many bytes.
         len: u32,
         /// Where they go.
-        buffers: Vec<BufferDescriptorV1>,
+        buffers: Arc<[BufferDescriptorV1]>,
     },
 }
 
@@ -86,11 +86,7 @@ impl Order {
         if message.held().saturating_sub(message.bytes().len()) > SLACK {
             return Self::Send { message: Bytes::copy_from_slice(message.bytes()), invalidate };
         }
-        let (bytes, start) = message.into_parts();
-        let mut message = Bytes::from(bytes);
-        // A slice of them would be a second owner, for whom memory is allocated.
-        message.advance(start.min(message.len()));
-        Self::Send { message, invalidate }
+        Self::Send { message: message.into_bytes(), invalidate }
     }
 
     /// Bytes of memory that it holds, or will: what it counts for while it waits.

@@ -51,7 +51,7 @@ impl Transport<OperationId> for Script {
 
     fn try_recv(&mut self) -> Option<Piece> {
         let bytes = self.messages.pop_front()?;
-        Some(Piece { bytes, remaining: 0 })
+        Some(Piece { bytes: bytes.into(), remaining: 0 })
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -98,7 +98,7 @@ impl Transport<OperationId> for Script {
 
 fn fetch(link: &mut Channel<Script, TokioTime>, id: u64, len: u32) {
     let buffers = vec![BufferDescriptorV1 { offset: 0, token: Token(1), length: len }];
-    link.order(Order::Fetch { id: OperationId(id), buffers, len });
+    link.order(Order::Fetch { id: OperationId(id), buffers: buffers.into(), len });
 }
 
 async fn event(link: &mut Channel<Script, TokioTime>) -> Result<Event, String> {
@@ -190,7 +190,7 @@ async fn what_is_read_to_memory_of_the_connection_is_delivered_without_a_copy_an
             id: OperationId(id),
             data: Arc::clone(data),
             len: 3,
-            buffers: Vec::new(),
+            buffers: [].into(),
         });
     }
     assert!(is_silent(&mut link).await);

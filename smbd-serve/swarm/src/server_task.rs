@@ -355,7 +355,7 @@ impl ServerTask {
         at: Option<usize>,
         id: OperationId,
         bytes: &[u8],
-        buffers: Vec<BufferDescriptorV1>,
+        buffers: Arc<[BufferDescriptorV1]>,
     ) {
         let Some(member) = at.and_then(|at| self.members.get_mut(at)) else { return };
         let len = bytes.len() as u32;

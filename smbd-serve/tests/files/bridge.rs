@@ -166,7 +166,7 @@ impl<N: Copy + PartialEq> Transport<N> for End<N> {
 
     fn try_recv(&mut self) -> Option<Piece> {
         let bytes = self.inbox.pop_front()?;
-        Some(Piece { bytes, remaining: 0 })
+        Some(Piece { bytes: bytes.into(), remaining: 0 })
     }
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<()> {

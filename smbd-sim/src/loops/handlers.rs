@@ -21,7 +21,7 @@ use crate::memory::Range;
 /// The bytes of a message, out of its receive buffer. Empty if it does not lie there: no message is.
 fn taken(machine: &mut Protocol, end: &LoopEnd, message: Message) -> Bytes {
     match message {
-        Message::Owned(bytes) => bytes,
+        Message::Owned(bytes) => bytes.freeze(),
         Message::Borrowed(fragment) => {
             let bytes = end.fragment(&fragment).map(Bytes::copy_from_slice).unwrap_or_default();
             // Whether that is a misuse is for the oracles.

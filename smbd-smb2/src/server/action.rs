@@ -1,7 +1,9 @@
 //! What the server asks of its driver, and what comes back.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use bytes::{Buf as _, Bytes, BytesMut};
 use thiserror::Error;
 
 use super::file::{Attributes, BasicChange, Entry, Volume};
@@ -46,7 +48,7 @@ pub enum Action {
         /// The operation that it is for.
         id: OperationId,
         /// Where the data are, in this order; at least `len` bytes.
-        buffers: Vec<BufferDescriptorV1>,
+        buffers: Arc<[BufferDescriptorV1]>,
         /// How many bytes.
         len: u32,
     },
@@ -56,7 +58,7 @@ pub enum Action {
         /// The operation whose data they are.
         id: OperationId,
         /// Where they go, in this order; at least `len` bytes.
-        buffers: Vec<BufferDescriptorV1>,
+        buffers: Arc<[BufferDescriptorV1]>,
         /// How many bytes.
         len: u32,
     },
@@ -95,12 +97,12 @@ pub enum Action {
 /// A message to be sent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    bytes: Vec<u8>,
+    bytes: BytesMut,
     start: usize,
 }
 
 impl Outgoing {
-    pub(super) const fn new(bytes: Vec<u8>, start: usize) -> Self {
+    pub(super) const fn new(bytes: BytesMut, start: usize) -> Self {
         Self { bytes, start }
     }
 
@@ -110,16 +112,18 @@ impl Outgoing {
         self.bytes.get(self.start..).unwrap_or_default()
     }
 
-    /// Bytes of memory that it holds: those of its vector, used or not.
+    /// Bytes of memory that it holds, used or not.
     #[must_use]
-    pub const fn held(&self) -> usize {
+    pub fn held(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// The vector that has them, and where in it they begin.
+    /// Its bytes, of which nothing is copied. When all of them are dropped, the memory of a short message is used for another one.
     #[must_use]
-    pub fn into_parts(self) -> (Vec<u8>, usize) {
-        (self.bytes, self.start)
+    pub fn into_bytes(self) -> Bytes {
+        let Self { mut bytes, start } = self;
+        bytes.advance(start.min(bytes.len()));
+        bytes.freeze()
     }
 }
 
@@ -178,10 +182,11 @@ impl ReadBuffer {
         self.len == 0
     }
 
-    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+    pub(super) fn into_bytes(mut self) -> BytesMut {
         // Data that nobody has written are zeros.
         self.space();
-        self.bytes
+        // Of one owner, so nothing is copied.
+        Bytes::from(self.bytes).into()
     }
 }
 
@@ -285,7 +290,7 @@ pub enum Operation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteData {
     /// These bytes.
-    Bytes(Vec<u8>),
+    Bytes(Bytes),
     /// So many bytes of the buffer that belongs to the operation, into which [`Action::RdmaRead`] has read them.
     Channel(u32),
 }

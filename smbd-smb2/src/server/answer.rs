@@ -1,5 +1,8 @@
 //! Answers (3.3.4.3, 3.3.4.4).
 
+use bytes::BytesMut;
+use smbd_core::endpoint::Chunks;
+
 use super::action::FRONT;
 use super::chain::{Answer, Asked, Sign};
 use super::pending::Outcome;
@@ -8,14 +11,21 @@ use crate::wire::{
 };
 
 /// An answer with this body.
-pub(super) fn answer(asked: &Asked, status: NtStatus, body: &impl Body) -> Answer {
-    let mut bytes = alloc::vec![0; FRONT];
-    let mut status = status;
-    if write_element(&mut bytes, &asked.response(status), body).is_err() {
+pub(super) fn answer(room: &mut Chunks, asked: &Asked, status: NtStatus, body: &impl Body) -> Answer {
+    let (bytes, status) = room.write(|bytes| {
+        bytes.resize(FRONT, 0);
+        if write_element(bytes, &asked.response(status), body).is_ok() {
+            return status;
+        }
         // A part is longer than its field can say, which the limits rule out.
-        status = NtStatus::INTERNAL_ERROR;
-        let _ = write_element(&mut bytes, &asked.response(status), &ErrorResponse::default());
-    }
+        let _ = write_element(bytes, &asked.response(NtStatus::INTERNAL_ERROR), &ErrorResponse::default());
+        NtStatus::INTERNAL_ERROR
+    });
+    of_bytes(asked, status, bytes)
+}
+
+/// An answer that is written.
+pub(super) const fn of_bytes(asked: &Asked, status: NtStatus, bytes: BytesMut) -> Answer {
     Answer {
         bytes,
         status,
@@ -28,27 +38,39 @@ pub(super) fn answer(asked: &Asked, status: NtStatus, body: &impl Body) -> Answe
 }
 
 /// Success, with this body.
-pub(super) fn success(asked: &Asked, body: &impl Body) -> Outcome {
-    Outcome::Answer(answer(asked, NtStatus::SUCCESS, body))
+pub(super) fn success(room: &mut Chunks, asked: &Asked, body: &impl Body) -> Outcome {
+    Outcome::Answer(answer(room, asked, NtStatus::SUCCESS, body))
 }
 
 /// Success of what was done with a file.
-pub(super) fn of_file(asked: &Asked, file_id: FileId, status: NtStatus, body: &impl Body) -> Outcome {
-    Outcome::Answer(Answer { file: Some(Ok(file_id)), ..answer(asked, status, body) })
+pub(super) fn of_file(
+    room: &mut Chunks,
+    asked: &Asked,
+    file_id: FileId,
+    status: NtStatus,
+    body: &impl Body,
+) -> Outcome {
+    Outcome::Answer(Answer { file: Some(Ok(file_id)), ..answer(room, asked, status, body) })
 }
 
 /// A failure.
-pub(super) fn failure(asked: &Asked, status: NtStatus) -> Outcome {
-    Outcome::Answer(answer(asked, status, &ErrorResponse::default()))
+pub(super) fn failure(room: &mut Chunks, asked: &Asked, status: NtStatus) -> Outcome {
+    Outcome::Answer(answer(room, asked, status, &ErrorResponse::default()))
 }
 
 /// A failure of what was to be done with a file: what follows may still use it.
-pub(super) fn failure_of_file(asked: &Asked, file_id: FileId, status: NtStatus) -> Outcome {
-    of_file(asked, file_id, status, &ErrorResponse::default())
+pub(super) fn failure_of_file(
+    room: &mut Chunks,
+    asked: &Asked,
+    file_id: FileId,
+    status: NtStatus,
+) -> Outcome {
+    of_file(room, asked, file_id, status, &ErrorResponse::default())
 }
 
 /// A failure with data, which 3.1.1 has in a context (2.2.2).
 pub(super) fn failure_with(
+    room: &mut Chunks,
     asked: &Asked,
     file_id: FileId,
     status: NtStatus,
@@ -61,10 +83,10 @@ pub(super) fn failure_with(
     } else {
         ErrorResponse::Data(data)
     };
-    of_file(asked, file_id, status, &body)
+    of_file(room, asked, file_id, status, &body)
 }
 
 /// An outcome, or a failure.
-pub(super) fn or_failure(asked: &Asked, result: Result<Outcome, NtStatus>) -> Outcome {
-    result.unwrap_or_else(|status| failure(asked, status))
+pub(super) fn or_failure(room: &mut Chunks, asked: &Asked, result: Result<Outcome, NtStatus>) -> Outcome {
+    result.unwrap_or_else(|status| failure(room, asked, status))
 }

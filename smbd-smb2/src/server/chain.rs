@@ -2,7 +2,10 @@
 
 use alloc::vec::Vec;
 
+use bytes::BytesMut;
+
 use super::action::{FRONT, LinkId};
+use super::few::Few;
 use crate::wire::header::{LEN, field};
 use crate::wire::{Command, FileId, Flags, Header, NtStatus, SessionId, Target, Token, TreeId};
 
@@ -52,7 +55,7 @@ impl Asked {
 /// The answer to a request: room for the header of an encrypted message, the header, the body.
 #[derive(Debug)]
 pub(super) struct Answer {
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: BytesMut,
     pub(super) status: NtStatus,
     pub(super) session_id: SessionId,
     pub(super) tree_id: TreeId,
@@ -165,15 +168,15 @@ impl Chain {
 /// Answers that go in one message.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: BytesMut,
     /// Where each begins, and how it is protected.
-    pub(super) elements: Vec<(usize, Protection)>,
+    pub(super) elements: Few<(usize, Protection)>,
     pub(super) invalidate: Option<Token>,
 }
 
 impl Reply {
     /// Puts an answer behind the others, at a multiple of 8.
-    pub(super) fn add(&mut self, answer: Vec<u8>, protection: Protection) {
+    pub(super) fn add(&mut self, answer: BytesMut, protection: Protection) {
         let start = if self.elements.is_empty() {
             self.bytes = answer;
             FRONT
@@ -206,10 +209,11 @@ impl Reply {
         }
     }
 
-    /// The bytes of each answer.
-    pub(super) fn ranges(&self) -> Vec<(core::ops::Range<usize>, Protection)> {
-        let ends = self.elements.iter().skip(1).map(|(start, _)| *start).chain([self.bytes.len()]);
-        self.elements.iter().zip(ends).map(|((start, protection), end)| (*start..end, *protection)).collect()
+    /// The bytes of an answer, and how it is protected.
+    pub(super) fn element(&mut self, index: usize) -> Option<(&mut [u8], Protection)> {
+        let (start, protection) = *self.elements.get(index)?;
+        let end = self.elements.get(index.saturating_add(1)).map_or(self.bytes.len(), |(next, _)| *next);
+        Some((self.bytes.get_mut(start..end)?, protection))
     }
 
     /// Whether an answer can go in the same message, which may be encrypted and has `max` bytes then.

@@ -1,6 +1,6 @@
 //! Channels of READ and WRITE, as far as both have the same rules (3.3.5.12, 3.3.5.13).
 
-use alloc::vec::Vec;
+use alloc::sync::Arc;
 
 use super::inner::Inner;
 use super::transform;
@@ -27,15 +27,15 @@ pub(super) fn is_known(channel: Channel, dialect: Dialect) -> bool {
 
 /// The buffers of a request, if they are enough for `len` bytes and not too many.
 pub(super) fn buffers(
-    inner: &Inner,
+    inner: &mut Inner,
     descriptors: List<'_, BufferDescriptorV1>,
     len: u32,
-) -> Result<Vec<BufferDescriptorV1>, NtStatus> {
+) -> Result<Arc<[BufferDescriptorV1]>, NtStatus> {
     let total = descriptors.iter().fold(0_u64, |total, buffer| total.saturating_add(buffer.length.into()));
     if total < len.into() || descriptors.len() > inner.params().descriptors_max {
         return Err(NtStatus::INVALID_PARAMETER);
     }
-    Ok(descriptors.iter().collect())
+    Ok(inner.lists.list(descriptors.len(), descriptors.iter()))
 }
 
 /// The token that the final answer to a request invalidates, whatever it says: a client takes its memory back with it.

@@ -14,12 +14,16 @@ use crate::wire::{EchoResponse, NtStatus, Request};
 /// Carries out a request. `element` is its bytes.
 pub(super) fn dispatch(inner: &mut Inner, asked: &Asked, element: &[u8]) -> Outcome {
     // 3.3.5.2.6
-    let Ok(request) = Request::parse(element) else { return failure(asked, NtStatus::INVALID_PARAMETER) };
+    let Ok(request) = Request::parse(element) else {
+        return failure(&mut inner.chunks, asked, NtStatus::INVALID_PARAMETER);
+    };
     let result = match request {
         Request::Negotiate(request) => negotiate::request(inner, asked, &request, element),
         Request::SessionSetup(request) => setup::request(inner, asked, &request, element),
         Request::Logoff(_) => setup::logoff(inner, asked),
-        Request::Echo(_) => check_echo(inner, asked).map(|()| success(asked, &EchoResponse::default())),
+        Request::Echo(_) => {
+            check_echo(inner, asked).map(|()| success(&mut inner.chunks, asked, &EchoResponse::default()))
+        }
         Request::TreeConnect(request) => tree::connect(inner, asked, &request),
         Request::TreeDisconnect(_) => tree::disconnect(inner, asked),
         Request::Create(_)
@@ -40,7 +44,7 @@ pub(super) fn dispatch(inner: &mut Inner, asked: &Asked, element: &[u8]) -> Outc
             inner.session(asked).map(|_| ()).and_then(|()| of_tree(inner, asked, &request, element))
         }
     };
-    or_failure(asked, result)
+    or_failure(&mut inner.chunks, asked, result)
 }
 
 /// Carries out a request of a tree connect.
@@ -88,14 +92,14 @@ pub(super) fn resume(
 ) -> Outcome {
     match what {
         What::Create(creating) => create::done(inner, asked, creating, done),
-        What::Close { wants_attributes } => close::done(asked, wants_attributes, done),
+        What::Close { wants_attributes } => close::done(&mut inner.chunks, asked, wants_attributes, done),
         What::Plain { file_id, kept } => {
             if let (Some(kept), Ok(_)) = (kept, &done) {
                 inner.keep(asked, file_id, kept);
             }
-            close::plain_done(asked, file_id, done)
+            close::plain_done(&mut inner.chunks, asked, file_id, done)
         }
-        What::Read { file_id, minimum } => read::done(asked, file_id, minimum, done),
+        What::Read { file_id, minimum } => read::done(&mut inner.chunks, asked, file_id, minimum, done),
         What::ReadChannel(reading) => read::channel_done(inner, asked, id, reading, done),
         What::Cover { reading, len, cover } => read::covered(inner, asked, id, (reading, len, &cover), done),
         What::Fetch { file_id, len, operation, cover: Some(cover) } => {
@@ -106,11 +110,16 @@ pub(super) fn resume(
         }
         What::Uncover { file_id, len, operation, .. } => match done {
             Ok(_) => Outcome::Wait(What::Write { file_id, len }, Task::File(operation)),
-            Err(status) => failure_of_file(asked, file_id, status),
+            Err(status) => failure_of_file(&mut inner.chunks, asked, file_id, status),
         },
-        What::Write { file_id, len } => write::done(asked, file_id, len, done),
-        What::Query(query) => query::done(inner.dialect(), asked, &query, done),
+        What::Write { file_id, len } => write::done(&mut inner.chunks, asked, file_id, len, done),
+        What::Query(query) => {
+            let dialect = inner.dialect();
+            query::done(&mut inner.chunks, dialect, asked, &query, done)
+        }
         What::List(enumeration) => directory::done(inner, asked, enumeration, done),
-        What::Notify { file_id } => close::plain_done(asked, file_id, done.and(Err(NtStatus::CANCELLED))),
+        What::Notify { file_id } => {
+            close::plain_done(&mut inner.chunks, asked, file_id, done.and(Err(NtStatus::CANCELLED)))
+        }
     }
 }

@@ -340,7 +340,7 @@ pub fn carry_out<F: FileSystem>(
                 return Err(NtStatus::ACCESS_DENIED);
             }
             let data = match (&data, &buffer) {
-                (WriteData::Bytes(bytes), _) => Some(bytes.as_slice()),
+                (WriteData::Bytes(bytes), _) => Some(&bytes[..]),
                 (WriteData::Channel(len), Some(buffer)) => buffer.get(..*len as usize),
                 (WriteData::Channel(_), None) => None,
             };

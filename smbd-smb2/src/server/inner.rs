@@ -5,6 +5,8 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use smbd_core::endpoint::{Chunks, Lists};
+
 use super::action::{Action, Handle, LinkId, Operation, OperationId};
 use super::chain::Asked;
 use super::config::{Params, Server};
@@ -45,6 +47,10 @@ pub(super) struct Inner {
     pub(super) writing: BTreeMap<OperationId, LinkId>,
     /// Transfers and data of connections that are lost. The driver may not have heard of it.
     pub(super) lost: BTreeMap<OperationId, LinkId>,
+    /// Memory of answers.
+    pub(super) chunks: Chunks,
+    /// Memory of descriptors.
+    pub(super) lists: Lists,
     pub(super) last_link: u32,
     next_operation: u64,
     next_handle: u64,
@@ -91,6 +97,8 @@ impl Inner {
             silent: BTreeSet::new(),
             writing: BTreeMap::new(),
             lost: BTreeMap::new(),
+            chunks: Chunks::new(),
+            lists: Lists::default(),
             last_link: LinkId::FIRST.0,
             next_operation: 1,
             next_handle: 1,

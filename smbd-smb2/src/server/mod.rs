@@ -113,6 +113,7 @@ mod connection;
 mod dispatch;
 mod encode;
 mod entropy;
+mod few;
 mod file;
 mod files;
 mod group;

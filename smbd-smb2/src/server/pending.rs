@@ -1,6 +1,6 @@
 //! Requests that wait for something.
 
-use alloc::vec::Vec;
+use alloc::sync::Arc;
 
 use super::action::{Handle, Operation};
 use super::chain::{Answer, Asked, Chain};
@@ -34,7 +34,7 @@ pub(super) enum Task {
     /// Its turn among the enumerations of a directory.
     Turn { handle: Handle },
     /// Data of a WRITE.
-    RdmaRead { buffers: Vec<BufferDescriptorV1>, len: u32 },
+    RdmaRead { buffers: Arc<[BufferDescriptorV1]>, len: u32 },
     /// Data that go by RDMA to be signed, encrypted, verified or decrypted.
     Transform { len: u32 },
     /// A change that is never told: until it is cancelled, or the directory closed.
@@ -76,7 +76,7 @@ pub(super) struct Reading {
     pub(super) file_id: FileId,
     pub(super) handle: Handle,
     pub(super) minimum: u32,
-    pub(super) buffers: Vec<BufferDescriptorV1>,
+    pub(super) buffers: Arc<[BufferDescriptorV1]>,
     /// The transform that its data get.
     pub(super) cover: Option<Cover>,
 }

@@ -71,8 +71,8 @@ pub(super) fn send(inner: &mut Inner, chain: &mut Chain) -> Result<(), Reason> {
         return Ok(());
     }
     reply.link();
-    for (range, protection) in reply.ranges() {
-        let element = reply.bytes.get_mut(range).unwrap_or_default();
+    for index in 0..reply.elements.len() {
+        let Some((element, protection)) = reply.element(index) else { continue };
         if let Some(key) = protection.sign {
             sign(inner, protection.session_id, key, element)?;
         }
@@ -144,7 +144,8 @@ fn seal(inner: &mut Inner, session_id: SessionId, bytes: &mut [u8]) -> Result<()
 pub(super) fn send_interim(inner: &mut Inner, chain: &mut Chain, asked: &mut Asked) -> Result<(), Reason> {
     send(inner, chain)?;
     asked.async_id = Some(inner.new_async_id());
-    let interim = super::answer::answer(asked, NtStatus::PENDING, &ErrorResponse::default());
+    let interim =
+        super::answer::answer(&mut inner.chunks, asked, NtStatus::PENDING, &ErrorResponse::default());
     let previous = chain.previous;
     settle(inner, chain, asked, interim)?;
     chain.previous = previous;

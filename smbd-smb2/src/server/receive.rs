@@ -1,8 +1,5 @@
 //! A message comes in, and its requests are carried out one after the other.
 
-use alloc::vec::Vec;
-use core::ops::Range;
-
 use super::action::{Action, Done, OperationId};
 use super::admit::{Standing, admit};
 use super::answer::failure;
@@ -18,7 +15,7 @@ use super::reason::Reason;
 use super::refused::Refused;
 use super::session::Session;
 use crate::wire::{
-    Command, Elements, Flags, Header, Message, MessageId, NtStatus, SessionId, header, transform,
+    Command, Element, Elements, Flags, Header, Message, MessageId, NtStatus, SessionId, header, transform,
 };
 
 /// The longest request of a command without data (3.3.5.2).
@@ -86,32 +83,36 @@ fn of_smb1(inner: &mut Inner, offers: bool) -> Result<(), Reason> {
 
 /// A message of SMB2, decrypted if it was encrypted.
 fn of_elements(inner: &mut Inner, message: &[u8], sealed_by: Option<SessionId>) -> Result<(), Reason> {
-    let mut elements: Vec<(Range<usize>, Header)> = Vec::new();
+    let (mut first, mut count) = (None, 0_usize);
     for element in Elements::new(message) {
         let element = element?;
         let max = inner.params().compound_max;
-        if elements.len() >= max {
+        if count >= max {
             return Err(Reason::CompoundTooLong { max });
         }
         check(inner, &element.header, element.bytes.len())?;
-        check_session(&element.header, elements.is_empty(), sealed_by)?;
-        elements.push((element.range(), element.header));
+        check_session(&element.header, first.is_none(), sealed_by)?;
+        first.get_or_insert(element.header);
+        count = count.saturating_add(1);
     }
-    for (_, header) in &elements {
-        take(inner, header)?;
+    let Some(first) = first else { return Ok(()) };
+    let standing = Standing { is_encrypted: sealed_by.is_some(), is_alone: count == 1, is_last: false };
+    if count == 1 {
+        take(inner, &first)?;
+        return run(inner, Chain::default(), message, standing);
     }
-    let is_alone = elements.len() == 1;
+    // All of them were parsed above.
+    for element in Elements::new(message).flatten() {
+        take(inner, &element.header)?;
+    }
     // A request that is not related begins a chain.
-    let starts: Vec<usize> = elements
-        .iter()
-        .filter(|(range, header)| range.start == 0 || !header.is_related())
-        .map(|(range, _)| range.start)
-        .collect();
-    let ends = starts.iter().skip(1).copied().chain([message.len()]);
-    for (start, end) in starts.iter().copied().zip(ends) {
+    let mut start = 0;
+    let begins = |element: &Element<'_>| element.offset > 0 && !element.header.is_related();
+    let starts = Elements::new(message).flatten().filter(begins).map(|element| element.offset);
+    for end in starts.chain([message.len()]) {
         let requests = message.get(start..end).unwrap_or_default();
-        let standing = Standing { is_encrypted: sealed_by.is_some(), is_alone, is_last: false };
         run(inner, Chain::default(), requests, standing)?;
+        start = end;
     }
     Ok(())
 }
@@ -185,7 +186,7 @@ fn run(inner: &mut Inner, mut chain: Chain, mut requests: &[u8], standing: Stand
         let (asked, admitted) = admit(inner, &chain, &header, element, standing);
         let outcome = match admitted {
             Ok(()) => dispatch(inner, &asked, element),
-            Err(status) => failure(&asked, status),
+            Err(status) => failure(&mut inner.chunks, &asked, status),
         };
         match outcome {
             Outcome::Answer(answer) => settle(inner, &mut chain, &asked, answer)?,
@@ -331,7 +332,7 @@ fn answer_changes(inner: &mut Inner) -> Result<(), Reason> {
 }
 
 fn changes_end(inner: &mut Inner, asked: &Asked, mut chain: Chain) -> Result<(), Reason> {
-    if let Outcome::Answer(answer) = failure(asked, NtStatus::NOTIFY_CLEANUP) {
+    if let Outcome::Answer(answer) = failure(&mut inner.chunks, asked, NtStatus::NOTIFY_CLEANUP) {
         settle(inner, &mut chain, asked, answer)?;
     }
     send(inner, &mut chain)

@@ -237,7 +237,7 @@ impl Pair {
                 }
                 Action::RdmaRead { id, buffers, len } => {
                     let mut data = Vec::new();
-                    for descriptor in &buffers {
+                    for descriptor in buffers.iter() {
                         let region = self.regions[&descriptor.token.0];
                         assert_eq!(region.access, Access::RemoteRead);
                         let place = self.places.get(&region.registration);
@@ -262,7 +262,7 @@ impl Pair {
                         change(&mut data);
                     }
                     let mut left = &data[..];
-                    for descriptor in &buffers {
+                    for descriptor in buffers.iter() {
                         let region = self.regions[&descriptor.token.0];
                         assert_eq!(region.access, Access::RemoteWrite);
                         let (piece, rest) = left.split_at(left.len().min(region.len));

@@ -466,7 +466,7 @@ impl Rig {
                 }
                 Action::RdmaRead { id, buffers, len } => {
                     let mut data = Vec::new();
-                    for buffer in buffers {
+                    for buffer in buffers.iter().copied() {
                         let from = usize::try_from(buffer.offset).unwrap();
                         let memory = &self.memory[&buffer.token.0];
                         data.extend_from_slice(&memory[from..from + buffer.length as usize]);
@@ -479,7 +479,7 @@ impl Rig {
                 Action::RdmaWrite { id, buffers, len } => {
                     let data = self.buffers.remove(&id).unwrap();
                     let mut left = &data[..len as usize];
-                    for buffer in buffers {
+                    for buffer in buffers.iter().copied() {
                         let (now, later) = left.split_at(left.len().min(buffer.length as usize));
                         let to = usize::try_from(buffer.offset).unwrap();
                         self.memory.get_mut(&buffer.token.0).unwrap()[to..to + now.len()]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use smbd_link::link::Options;
 use smbd_link::transport::Past;
 
@@ -22,7 +22,7 @@ pub(super) struct Inbox {
 }
 
 enum Arrived {
-    New(Bytes),
+    New(BytesMut),
     Past(Past),
 }
 
@@ -39,7 +39,8 @@ impl Inbox {
         if !self.is_deaf {
             let bytes = Bytes::from(bytes);
             self.ahead.push_back(match age {
-                Age::New => Arrived::New(bytes),
+                // Of one owner, so nothing is copied.
+                Age::New => Arrived::New(bytes.into()),
                 Age::PastRequest => Arrived::Past(Past::Request(bytes)),
                 Age::PastResponse => Arrived::Past(Past::Response(bytes)),
             });
@@ -47,7 +48,7 @@ impl Inbox {
     }
 
     /// The next message, if it is no past one.
-    pub(super) fn pop_new(&mut self) -> Option<Bytes> {
+    pub(super) fn pop_new(&mut self) -> Option<BytesMut> {
         match self.ahead.pop_front()? {
             Arrived::New(bytes) => Some(bytes),
             past @ Arrived::Past(_) => {

@@ -366,7 +366,7 @@ impl<C: Messages> Handler<LoopEnd<Block>, C> for Client {
         self.has_news = true;
         match event {
             EndpointEvent::Established(_) => self.begin(),
-            EndpointEvent::Message(Message::Owned(bytes)) => self.message(bytes),
+            EndpointEvent::Message(Message::Owned(bytes)) => self.message(bytes.freeze()),
             EndpointEvent::Message(Message::Borrowed(fragment)) => {
                 let bytes = end.fragment(&fragment).map(<[u8]>::to_vec).unwrap_or_default();
                 // Whether that is a misuse is for the oracles.

@@ -75,7 +75,7 @@ pub fn config() -> Config {
     Config::try_from(params).expect("valid parameters")
 }
 
-/// An open file, and memory for [`LONGEST`] bytes.
+/// An open file, and memory for as many bytes as it has.
 #[derive(Clone)]
 pub struct Opened {
     pub file: Rc<File>,
@@ -90,6 +90,17 @@ pub fn open(
     link: Link<Device, RegistrationId>,
     threshold: u32,
     is_measured: bool,
+) -> Opened {
+    open_file(world, link, threshold, is_measured, ("file".to_owned(), LONGEST))
+}
+
+/// The same with a file of this name and length.
+pub fn open_file(
+    world: &mut World,
+    link: Link<Device, RegistrationId>,
+    threshold: u32,
+    is_measured: bool,
+    (name, len): (String, u32),
 ) -> Opened {
     let remote: Rc<RefCell<Option<Remote>>> = Rc::default();
     let place = Rc::clone(&remote);
@@ -110,9 +121,9 @@ pub fn open(
     let place = Rc::clone(&opened);
     world.run(Task::new(false, async move {
         let share = remote.login(user()).await.expect("a session").connect("data").await.expect("a share");
-        let (file, buffer) = (share.create("file").await, share.buffer(LONGEST).await);
+        let (file, buffer) = (share.create(&name).await, share.buffer(len).await);
         let (file, buffer) = (Rc::new(file.expect("a file")), buffer.expect("memory"));
-        let data = Bytes::from(vec![7; LONGEST as usize]);
+        let data = Bytes::from(vec![7; len as usize]);
         file.write_at(0, data.clone()).await.expect("written");
         *place.borrow_mut() = Some(Opened { file, buffer, data });
     }));

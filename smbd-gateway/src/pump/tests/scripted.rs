@@ -83,7 +83,7 @@ impl Hand {
 
     /// Sends a piece of a message of which so many bytes follow.
     pub(super) fn say(&self, piece: &[u8], remaining: u32) {
-        let piece = Piece { bytes: Bytes::copy_from_slice(piece), remaining };
+        let piece = Piece { bytes: piece.into(), remaining };
         self.messages.as_ref().unwrap().send(piece).unwrap();
     }
 }

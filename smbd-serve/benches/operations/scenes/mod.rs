@@ -57,7 +57,7 @@ pub const OPERATIONS: &[Operation] = &[
 
 fn play(count: u32, what: What, len: u32, threshold: u32) -> Work {
     let (initiator, acceptor) = device::links(&client::config(), &host::config());
-    let mut world = World(vec![Task::new(true, serves::serve(acceptor))]);
+    let mut world = World(vec![Task::new(true, serves::serve(serves::Host::new(), host::NUMBER, acceptor))]);
     let opened = client::open(&mut world, initiator, threshold, false);
     // Whatever is allocated once is there.
     world.run(opened.operation(what, len, false));

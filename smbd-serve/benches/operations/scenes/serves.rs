@@ -1,33 +1,52 @@
 //! What serves a client: the server of `smbd-smb2` and a [`Channel`], driven as `smbd_serve::serve` drives them, but for threads and
 //! time. Operations on files are carried out at once.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use smbd_link::link::Owned;
 use smbd_serve::link::{Channel, Data, Event, Link as _, Order};
-use smbd_smb2::server::{Action, Client, Done, Files, LinkId, Memory, Operation, OperationId, WriteData};
+use smbd_smb2::server::{
+    Action, Client, Done, Files, LinkId, Memory, Operation, OperationId, Server, WriteData,
+};
 
 use super::client::Still;
 use super::device::Device;
-use super::host::{NOW, NUMBER, files, server};
+use super::host::{NOW, files, server};
 use super::measured::apart;
 
+/// What is served to all clients.
+pub struct Host {
+    server: Arc<Server>,
+    files: RefCell<Files<Memory>>,
+}
+
+impl Host {
+    pub fn new() -> Rc<Self> {
+        Rc::new(Self { server: server(), files: RefCell::new(files()) })
+    }
+}
+
 pub struct Serves {
+    host: Rc<Host>,
+    /// By which the files know the client.
+    number: u64,
     channel: Channel<Owned<Device, OperationId>, Still>,
     client: Client,
-    files: Files<Memory>,
     /// What was fetched for an operation, or read by it.
     data: BTreeMap<OperationId, Data>,
 }
 
 /// Serves a connection, which never ends.
-pub async fn serve(link: smbd_link::link::Link<Device, OperationId>) {
+pub async fn serve(host: Rc<Host>, number: u64, link: smbd_link::link::Link<Device, OperationId>) {
     let (link, _) = link.established(drop).await.expect("established");
     let channel = Channel::new(link, Still);
-    let client = Client::new(server(), channel.transport(), NOW, [7; 32]);
-    let mut serves = Serves { channel, client, files: files(), data: BTreeMap::new() };
+    let client = Client::new(Arc::clone(&host.server), channel.transport(), NOW, [7; 32]);
+    let mut serves = Serves { host, number, channel, client, data: BTreeMap::new() };
     poll_fn(|cx| serves.poll(cx)).await
 }
 
@@ -74,14 +93,17 @@ impl Serves {
             Operation::ReadChannel { len, .. } => Some(self.channel.memory(*len).expect("memory")),
             _ => self.data.remove(&id),
         };
-        let Self { files, .. } = self;
+        let (files, number) = (&self.host.files, self.number);
         let done = apart(|| {
             let mut bytes = Vec::new();
             if let (Operation::Write { data: WriteData::Channel(len), .. }, Some(data)) = (&operation, &data)
             {
                 data.append_to(0, *len, &mut bytes).expect("inside the memory");
             }
-            let done = files.carry_out(NUMBER, id, operation, Some(&mut bytes), NOW).expect("nobody locks");
+            let done = files
+                .borrow_mut()
+                .carry_out(number, id, operation, Some(&mut bytes), NOW)
+                .expect("nobody locks");
             if let (Ok(Done::Count(_)), Some(data)) = (&done, &data) {
                 data.fill(0, &bytes).expect("inside the memory");
             }

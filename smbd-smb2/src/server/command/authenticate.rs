@@ -4,6 +4,8 @@ use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
 use alloc::string::ToString as _;
 
+use smbd_core::endpoint::Chunks;
+
 use crate::security::{Acceptor, AcceptorConfig, AuthError, Identity, NtlmAcceptor};
 use crate::server::action::Action;
 use crate::server::answer::answer;
@@ -33,9 +35,9 @@ pub(super) fn acceptor(inner: &Inner) -> Acceptor {
 }
 
 /// The authentication goes on.
-pub(super) fn more(asked: &Asked, token: &[u8], hash: Option<Hash>) -> Outcome {
+pub(super) fn more(room: &mut Chunks, asked: &Asked, token: &[u8], hash: Option<Hash>) -> Outcome {
     let body = SessionSetupResponse { security_buffer: token, ..SessionSetupResponse::default() };
-    Outcome::Answer(Answer { hash, ..answer(asked, NtStatus::MORE_PROCESSING_REQUIRED, &body) })
+    Outcome::Answer(Answer { hash, ..answer(room, asked, NtStatus::MORE_PROCESSING_REQUIRED, &body) })
 }
 
 /// What the client is told of its session.

@@ -1,6 +1,8 @@
 //! SESSION_SETUP that binds a session to another connection (3.3.5.5).
 
 use super::authenticate::{flags_of, login, more, refuse};
+use smbd_core::endpoint::Chunks;
+
 use crate::security::{Identity, Side, Step};
 use crate::server::answer::answer;
 use crate::server::chain::{Answer, Asked, Hash, Sign};
@@ -40,27 +42,27 @@ pub(in crate::server) fn request(
     match stepped {
         // SE-2: a client that gets such an answer without a signature may end the connection.
         Ok((_, Step::Continue(_))) if !can_sign(inner, asked) => {
-            Ok(failed(asked, NtStatus::REQUEST_NOT_ACCEPTED))
+            Ok(failed(&mut inner.chunks, asked, NtStatus::REQUEST_NOT_ACCEPTED))
         }
         Ok((begun, Step::Continue(token))) => {
             inner.link.bindings.insert(id, begun);
-            let Outcome::Answer(answer) = more(asked, &token, Some(Hash::Binding)) else {
+            let Outcome::Answer(answer) = more(&mut inner.chunks, asked, &token, Some(Hash::Binding)) else {
                 return Err(NtStatus::INTERNAL_ERROR);
             };
             Ok(Outcome::Answer(Answer { sign: Sign::BySession, ..answer }))
         }
         Ok((begun, Step::Done(token))) => {
             let done = finish(inner, asked, &begun, &token.unwrap_or_default());
-            Ok(done.unwrap_or_else(|status| failed(asked, status)))
+            Ok(done.unwrap_or_else(|status| failed(&mut inner.chunks, asked, status)))
         }
         // CH-3: the session stays.
-        Err(status) => Ok(failed(asked, status)),
+        Err(status) => Ok(failed(&mut inner.chunks, asked, status)),
     }
 }
 
 /// A failure of somebody who has the session's key.
-fn failed(asked: &Asked, status: NtStatus) -> Outcome {
-    let answer = answer(asked, status, &ErrorResponse::default());
+fn failed(room: &mut Chunks, asked: &Asked, status: NtStatus) -> Outcome {
+    let answer = answer(room, asked, status, &ErrorResponse::default());
     Outcome::Answer(Answer { sign: Sign::BySession, ..answer })
 }
 
@@ -133,5 +135,8 @@ fn finish(inner: &mut Inner, asked: &Asked, begun: &Login, token: &[u8]) -> Resu
     valid.channels.bind(asked.link, signer, verifier);
     let body = SessionSetupResponse { flags: flags_of(valid), security_buffer: token };
     inner.link.deadline = None;
-    Ok(Outcome::Answer(Answer { sign: Sign::Always, ..answer(asked, NtStatus::SUCCESS, &body) }))
+    Ok(Outcome::Answer(Answer {
+        sign: Sign::Always,
+        ..answer(&mut inner.chunks, asked, NtStatus::SUCCESS, &body)
+    }))
 }

@@ -1,5 +1,7 @@
 //! CLOSE and FLUSH (3.3.5.10, 3.3.5.11).
 
+use smbd_core::endpoint::Chunks;
+
 use crate::server::action::{Done, Operation};
 use crate::server::answer::{failure_of_file, of_file, success};
 use crate::server::chain::Asked;
@@ -26,6 +28,7 @@ pub(in crate::server) fn request(
 
 /// The file is closed, whatever the driver says of it.
 pub(in crate::server) fn done(
+    room: &mut Chunks,
     asked: &Asked,
     wants_attributes: bool,
     done: Result<Done, NtStatus>,
@@ -43,7 +46,7 @@ pub(in crate::server) fn done(
         },
         Ok(_) | Err(_) => CloseResponse::default(),
     };
-    success(asked, &response)
+    success(room, asked, &response)
 }
 
 /// 3.3.5.11.
@@ -62,13 +65,18 @@ pub(in crate::server) fn flush(
 }
 
 /// An operation whose answer says nothing.
-pub(in crate::server) fn plain_done(asked: &Asked, file_id: FileId, done: Result<Done, NtStatus>) -> Outcome {
+pub(in crate::server) fn plain_done(
+    room: &mut Chunks,
+    asked: &Asked,
+    file_id: FileId,
+    done: Result<Done, NtStatus>,
+) -> Outcome {
     if let Err(status) = done {
-        return failure_of_file(asked, file_id, status);
+        return failure_of_file(room, asked, file_id, status);
     }
     match asked.header.command {
-        Command::FLUSH => of_file(asked, file_id, NtStatus::SUCCESS, &FlushResponse::default()),
-        Command::LOCK => of_file(asked, file_id, NtStatus::SUCCESS, &LockResponse::default()),
-        _ => of_file(asked, file_id, NtStatus::SUCCESS, &SetInfoResponse::default()),
+        Command::FLUSH => of_file(room, asked, file_id, NtStatus::SUCCESS, &FlushResponse::default()),
+        Command::LOCK => of_file(room, asked, file_id, NtStatus::SUCCESS, &LockResponse::default()),
+        _ => of_file(room, asked, file_id, NtStatus::SUCCESS, &SetInfoResponse::default()),
     }
 }

@@ -3,6 +3,8 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use smbd_core::endpoint::Chunks;
+
 use crate::server::action::{Done, OpenParameters, Operation};
 use crate::server::answer::{answer, failure, of_file};
 use crate::server::chain::{Answer, Asked};
@@ -30,12 +32,15 @@ const BACKSLASH: u16 = 0x5C;
 
 /// 3.3.5.9.
 pub(in crate::server) fn request(inner: &mut Inner, asked: &Asked, request: &CreateRequest<'_>) -> Outcome {
-    begin(inner, asked, request).unwrap_or_else(|status| failed(asked, status))
+    begin(inner, asked, request).unwrap_or_else(|status| failed(&mut inner.chunks, asked, status))
 }
 
 /// Those that are related to it have no file.
-fn failed(asked: &Asked, status: NtStatus) -> Outcome {
-    Outcome::Answer(Answer { file: Some(Err(status)), ..answer(asked, status, &ErrorResponse::default()) })
+fn failed(room: &mut Chunks, asked: &Asked, status: NtStatus) -> Outcome {
+    Outcome::Answer(Answer {
+        file: Some(Err(status)),
+        ..answer(room, asked, status, &ErrorResponse::default())
+    })
 }
 
 fn begin(inner: &mut Inner, asked: &Asked, request: &CreateRequest<'_>) -> Result<Outcome, NtStatus> {
@@ -195,8 +200,8 @@ pub(in crate::server) fn done(
 ) -> Outcome {
     let (action, attributes) = match done {
         Ok(Done::Opened { action, attributes }) => (action, attributes),
-        Ok(_) => return failed(asked, NtStatus::INTERNAL_ERROR),
-        Err(status) => return failed(asked, status),
+        Ok(_) => return failed(&mut inner.chunks, asked, NtStatus::INTERNAL_ERROR),
+        Err(status) => return failed(&mut inner.chunks, asked, status),
     };
     // What it made itself it may write.
     let is_read_only = action == CreateAction::OPENED
@@ -207,7 +212,7 @@ pub(in crate::server) fn done(
     // Session or tree connect may have gone in the meantime.
     if let Err(status) = inner.tree(asked) {
         inner.close_silently(creating.handle);
-        return failed(asked, status);
+        return failed(&mut inner.chunks, asked, status);
     }
     match inner.session(asked) {
         Ok(session) => {
@@ -224,13 +229,19 @@ pub(in crate::server) fn done(
                 lock_sequences: BTreeMap::new(),
             };
             session.opens.insert(creating.handle.0, open);
-            respond(asked, &creating, action, &attributes)
+            respond(&mut inner.chunks, asked, &creating, action, &attributes)
         }
-        Err(status) => failure(asked, status),
+        Err(status) => failure(&mut inner.chunks, asked, status),
     }
 }
 
-fn respond(asked: &Asked, creating: &Creating, action: CreateAction, attributes: &Attributes) -> Outcome {
+fn respond(
+    room: &mut Chunks,
+    asked: &Asked,
+    creating: &Creating,
+    action: CreateAction,
+    attributes: &Attributes,
+) -> Outcome {
     let file_id = FileId { persistent: creating.handle.0, volatile: creating.handle.0 };
     let access = creating.asks_for_access.map(|request| {
         // 3.3.5.9.5. A time of 0 is none.
@@ -262,5 +273,5 @@ fn respond(asked: &Asked, creating: &Creating, action: CreateAction, attributes:
         contexts: Records::from(contexts.as_slice()),
         ..CreateResponse::default()
     };
-    of_file(asked, file_id, NtStatus::SUCCESS, &response)
+    of_file(room, asked, file_id, NtStatus::SUCCESS, &response)
 }

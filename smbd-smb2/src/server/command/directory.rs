@@ -55,7 +55,7 @@ pub(in crate::server) fn request(
         enumeration.follow(before);
         return Ok(go_on(enumeration));
     };
-    Ok(failure_of_file(asked, file_id, status))
+    Ok(failure_of_file(&mut inner.chunks, asked, file_id, status))
 }
 
 fn go_on(enumeration: Enumeration) -> Outcome {
@@ -91,10 +91,14 @@ pub(in crate::server) fn done(
     let file_id = enumeration.file_id;
     let outcome = match answer(&mut enumeration, done) {
         Ok(None) => return go_on(enumeration),
-        Ok(Some(output)) => {
-            of_file(asked, file_id, NtStatus::SUCCESS, &QueryDirectoryResponse { output: &output })
-        }
-        Err(status) => failure_of_file(asked, file_id, status),
+        Ok(Some(output)) => of_file(
+            &mut inner.chunks,
+            asked,
+            file_id,
+            NtStatus::SUCCESS,
+            &QueryDirectoryResponse { output: &output },
+        ),
+        Err(status) => failure_of_file(&mut inner.chunks, asked, file_id, status),
     };
     leave(inner, asked, enumeration);
     outcome

@@ -41,7 +41,7 @@ pub(in crate::server) fn request(
         let (file_id, _) = inner.open(asked, request.file_id)?;
         // Whatever files could do besides, these cannot.
         let status = if is_too_long { NtStatus::INVALID_PARAMETER } else { NtStatus::INVALID_DEVICE_REQUEST };
-        return Ok(failure_of_file(asked, file_id, status));
+        return Ok(failure_of_file(&mut inner.chunks, asked, file_id, status));
     }
     if request.file_id != FileId::RELATED || is_too_long {
         return Err(NtStatus::INVALID_PARAMETER);
@@ -59,7 +59,7 @@ pub(in crate::server) fn request(
 }
 
 /// 3.3.5.15.11. Who does not know of other connections is told of none.
-fn interfaces(inner: &Inner, asked: &Asked, request: &IoctlRequest<'_>) -> Result<Outcome, NtStatus> {
+fn interfaces(inner: &mut Inner, asked: &Asked, request: &IoctlRequest<'_>) -> Result<Outcome, NtStatus> {
     if !inner.negotiated()?.capabilities.contains(Capabilities::MULTI_CHANNEL) {
         return Err(NtStatus::NOT_SUPPORTED);
     }
@@ -79,11 +79,11 @@ fn interfaces(inner: &Inner, asked: &Asked, request: &IoctlRequest<'_>) -> Resul
         output: &output,
         ..IoctlResponse::default()
     };
-    Ok(success(asked, &response))
+    Ok(success(&mut inner.chunks, asked, &response))
 }
 
 /// 3.3.5.15.12.
-fn validate(inner: &Inner, asked: &Asked, request: &IoctlRequest<'_>) -> Result<Outcome, NtStatus> {
+fn validate(inner: &mut Inner, asked: &Asked, request: &IoctlRequest<'_>) -> Result<Outcome, NtStatus> {
     let negotiated = inner.negotiated()?;
     let tampered = |field| Ok(Outcome::Close(Reason::Tampered { field }));
     if negotiated.dialect == Dialect::SMB_3_1_1 {
@@ -125,5 +125,5 @@ fn validate(inner: &Inner, asked: &Asked, request: &IoctlRequest<'_>) -> Result<
         output: &output,
         ..IoctlResponse::default()
     };
-    Ok(success(asked, &response))
+    Ok(success(&mut inner.chunks, asked, &response))
 }

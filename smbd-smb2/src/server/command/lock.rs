@@ -25,7 +25,7 @@ pub(in crate::server) fn request(
     let (file_id, open) = inner.open(asked, request.file_id)?;
     let handle = open.handle;
     if open.is_directory {
-        return Ok(failure_of_file(asked, file_id, NtStatus::INVALID_PARAMETER));
+        return Ok(failure_of_file(&mut inner.chunks, asked, file_id, NtStatus::INVALID_PARAMETER));
     }
     let kept = sequence(request).filter(|_| knows_channels);
     if let Some((index, number)) = kept {
@@ -33,7 +33,13 @@ pub(in crate::server) fn request(
             // It was done before, and its answer was lost.
             Some(done) if done == number => {
                 open.lock_sequences.insert(index, number);
-                return Ok(of_file(asked, file_id, NtStatus::SUCCESS, &LockResponse::default()));
+                return Ok(of_file(
+                    &mut inner.chunks,
+                    asked,
+                    file_id,
+                    NtStatus::SUCCESS,
+                    &LockResponse::default(),
+                ));
             }
             Some(_) | None => {}
         }
@@ -54,7 +60,7 @@ pub(in crate::server) fn request(
     });
     Ok(match operation {
         Ok(operation) => Outcome::Wait(What::Plain { file_id, kept }, Task::File(operation)),
-        Err(status) => failure_of_file(asked, file_id, status),
+        Err(status) => failure_of_file(&mut inner.chunks, asked, file_id, status),
     })
 }
 

@@ -134,9 +134,12 @@ fn respond(
         contexts: Records::from(contexts),
     };
     if dialect == Dialect::SMB_2_WILDCARD {
-        return success(asked, &response);
+        return success(&mut inner.chunks, asked, &response);
     }
-    Outcome::Answer(Answer { hash: Some(Hash::Connection), ..answer(asked, NtStatus::SUCCESS, &response) })
+    Outcome::Answer(Answer {
+        hash: Some(Hash::Connection),
+        ..answer(&mut inner.chunks, asked, NtStatus::SUCCESS, &response)
+    })
 }
 
 /// What is taken of the contexts of 3.1.1.

@@ -28,7 +28,7 @@ pub(in crate::server) fn request(
     } else {
         return Ok(Outcome::Wait(What::Notify { file_id }, Task::Change { handle }));
     };
-    Ok(failure_of_file(asked, file_id, status))
+    Ok(failure_of_file(&mut inner.chunks, asked, file_id, status))
 }
 
 /// 3.3.5.22.1: there are no oplocks that could break.

@@ -1,5 +1,7 @@
 //! QUERY_INFO (3.3.5.20).
 
+use smbd_core::endpoint::Chunks;
+
 use crate::server::action::{Done, Operation};
 use crate::server::answer::{failure_of_file, failure_with, of_file};
 use crate::server::chain::Asked;
@@ -26,7 +28,7 @@ pub(in crate::server) fn request(
     });
     let about = match about {
         Ok(about) => about,
-        Err(status) => return Ok(failure_of_file(asked, file_id, status)),
+        Err(status) => return Ok(failure_of_file(&mut inner.chunks, asked, file_id, status)),
     };
     let query =
         Query { file_id, about, output_max: request.output_buffer_length, path, access, options, position };
@@ -35,7 +37,7 @@ pub(in crate::server) fn request(
         About::Volume(_) => Operation::Volume(handle),
         About::Security(parts) => {
             let descriptor = security::descriptor(parts, 0x001F_01FF);
-            return Ok(of_security(asked, &query, dialect, &descriptor));
+            return Ok(of_security(&mut inner.chunks, asked, &query, dialect, &descriptor));
         }
     };
     Ok(Outcome::Wait(What::Query(query), Task::File(operation)))
@@ -66,17 +68,24 @@ fn about(request: &QueryInfoRequest<'_>, access: AccessMask) -> Result<About, Nt
 }
 
 /// 3.3.5.20.3.
-fn of_security(asked: &Asked, query: &Query, dialect: Dialect, descriptor: &[u8]) -> Outcome {
+fn of_security(
+    room: &mut Chunks,
+    asked: &Asked,
+    query: &Query,
+    dialect: Dialect,
+    descriptor: &[u8],
+) -> Outcome {
     let len = u32::try_from(descriptor.len()).unwrap_or(u32::MAX);
     if len > query.output_max {
         let status = NtStatus::BUFFER_TOO_SMALL;
-        return failure_with(asked, query.file_id, status, dialect, &len.to_le_bytes());
+        return failure_with(room, asked, query.file_id, status, dialect, &len.to_le_bytes());
     }
-    of_file(asked, query.file_id, NtStatus::SUCCESS, &QueryInfoResponse { output: descriptor })
+    of_file(room, asked, query.file_id, NtStatus::SUCCESS, &QueryInfoResponse { output: descriptor })
 }
 
 /// The driver knows.
 pub(in crate::server) fn done(
+    room: &mut Chunks,
     dialect: Dialect,
     asked: &Asked,
     query: &Query,
@@ -99,20 +108,26 @@ pub(in crate::server) fn done(
         (Ok(_), _) => Err(NtStatus::INTERNAL_ERROR),
     };
     match information {
-        Ok(information) => respond(asked, query, dialect, &information),
-        Err(status) => failure_of_file(asked, query.file_id, status),
+        Ok(information) => respond(room, asked, query, dialect, &information),
+        Err(status) => failure_of_file(room, asked, query.file_id, status),
     }
 }
 
 /// As much as the client wants, if that is the fixed part at least.
-fn respond(asked: &Asked, query: &Query, dialect: Dialect, information: &Information) -> Outcome {
+fn respond(
+    room: &mut Chunks,
+    asked: &Asked,
+    query: &Query,
+    dialect: Dialect,
+    information: &Information,
+) -> Outcome {
     let max = query.output_max as usize;
     if max < information.fixed {
-        return failure_with(asked, query.file_id, NtStatus::INFO_LENGTH_MISMATCH, dialect, &[]);
+        return failure_with(room, asked, query.file_id, NtStatus::INFO_LENGTH_MISMATCH, dialect, &[]);
     }
     let (output, status) = match information.bytes.get(..max) {
         Some(part) if part.len() < information.bytes.len() => (part, NtStatus::BUFFER_OVERFLOW),
         Some(_) | None => (information.bytes.as_slice(), NtStatus::SUCCESS),
     };
-    of_file(asked, query.file_id, status, &QueryInfoResponse { output })
+    of_file(room, asked, query.file_id, status, &QueryInfoResponse { output })
 }

@@ -1,18 +1,17 @@
 //! READ (3.3.5.12).
 
-use alloc::vec::Vec;
+use smbd_core::endpoint::Chunks;
 
 use crate::cover::Cover;
 use crate::server::action::{Action, Done, FRONT, Operation, OperationId, ReadBuffer};
-use crate::server::answer::{failure_of_file, of_file};
+use crate::server::answer::{failure_of_file, of_bytes, of_file};
 use crate::server::chain::{Answer, Asked};
 use crate::server::channel;
 use crate::server::inner::Inner;
 use crate::server::pending::{Outcome, Reading, Task, What};
 use crate::server::transform;
 use crate::wire::{
-    Channel, ErrorResponse, FileId, NtStatus, ReadRequest, ReadResponse, ReadResponseFlags, read,
-    write_element,
+    Channel, FileId, NtStatus, ReadRequest, ReadResponse, ReadResponseFlags, read, write_element,
 };
 
 /// 3.3.5.12. `element` is the request as it came.
@@ -49,7 +48,7 @@ pub(in crate::server) fn request(
     // MS-FSA 2.1.5.3
     let outcome = outcome
         .and_then(|outcome| if is_directory { Err(NtStatus::INVALID_DEVICE_REQUEST) } else { outcome });
-    Ok(outcome.unwrap_or_else(|status| failure_of_file(asked, file_id, status)))
+    Ok(outcome.unwrap_or_else(|status| failure_of_file(&mut inner.chunks, asked, file_id, status)))
 }
 
 /// What a READ and its channel have to be.
@@ -74,6 +73,7 @@ fn check(inner: &Inner, request: &ReadRequest<'_>, element: &[u8]) -> Result<(),
 
 /// The data are in the answer.
 pub(in crate::server) fn done(
+    room: &mut Chunks,
     asked: &Asked,
     file_id: FileId,
     minimum: u32,
@@ -81,25 +81,24 @@ pub(in crate::server) fn done(
 ) -> Outcome {
     let buffer = match done {
         Ok(Done::Read(buffer)) => buffer,
-        Ok(_) => return failure_of_file(asked, file_id, NtStatus::INTERNAL_ERROR),
-        Err(status) => return failure_of_file(asked, file_id, status),
+        Ok(_) => return failure_of_file(room, asked, file_id, NtStatus::INTERNAL_ERROR),
+        Err(status) => return failure_of_file(room, asked, file_id, status),
     };
     let len = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
     if len < minimum {
-        return failure_of_file(asked, file_id, NtStatus::END_OF_FILE);
+        return failure_of_file(room, asked, file_id, NtStatus::END_OF_FILE);
     }
-    let mut front = Vec::new();
-    let written = write_element(&mut front, &asked.response(NtStatus::SUCCESS), &ReadResponse::default());
-    let stated = written.and_then(|()| read::response::DATA_LENGTH.set(&mut front, len));
+    let (front, stated) = room.write(|front| {
+        write_element(front, &asked.response(NtStatus::SUCCESS), &ReadResponse::default())
+            .and_then(|()| read::response::DATA_LENGTH.set(front, len))
+    });
     let mut bytes = buffer.into_bytes();
-    if stated.is_err() || bytes.len() < FRONT.saturating_add(front.len()) {
-        return failure_of_file(asked, file_id, NtStatus::INTERNAL_ERROR);
+    let place = bytes.get_mut(FRONT..).and_then(|answer| answer.get_mut(..front.len()));
+    match place {
+        Some(place) if stated.is_ok() => place.copy_from_slice(&front),
+        Some(_) | None => return failure_of_file(room, asked, file_id, NtStatus::INTERNAL_ERROR),
     }
-    for (to, from) in bytes.iter_mut().skip(FRONT).zip(front) {
-        *to = from;
-    }
-    let answer = crate::server::answer::answer(asked, NtStatus::SUCCESS, &ErrorResponse::default());
-    Outcome::Answer(Answer { bytes, file: Some(Ok(file_id)), ..answer })
+    Outcome::Answer(Answer { file: Some(Ok(file_id)), ..of_bytes(asked, NtStatus::SUCCESS, bytes) })
 }
 
 /// The data are in the driver's buffer. They are signed or encrypted there, if they have to be.
@@ -114,11 +113,11 @@ pub(in crate::server) fn channel_done(
     let total = buffers.iter().fold(0_u64, |total, buffer| total.saturating_add(buffer.length.into()));
     let len = match done {
         Ok(Done::Count(len)) if u64::from(len) <= total => len,
-        Ok(_) => return failure_of_file(asked, file_id, NtStatus::INTERNAL_ERROR),
-        Err(status) => return failure_of_file(asked, file_id, status),
+        Ok(_) => return failure_of_file(&mut inner.chunks, asked, file_id, NtStatus::INTERNAL_ERROR),
+        Err(status) => return failure_of_file(&mut inner.chunks, asked, file_id, status),
     };
     if len < minimum {
-        return failure_of_file(asked, file_id, NtStatus::END_OF_FILE);
+        return failure_of_file(&mut inner.chunks, asked, file_id, NtStatus::END_OF_FILE);
     }
     match reading.cover {
         Some(cover) => Outcome::Wait(What::Cover { reading, len, cover }, Task::Transform { len }),
@@ -136,7 +135,7 @@ pub(in crate::server) fn covered(
 ) -> Outcome {
     match done {
         Ok(_) => give(inner, asked, id, reading, (len, &transform::buffer(cover))),
-        Err(status) => failure_of_file(asked, reading.file_id, status),
+        Err(status) => failure_of_file(&mut inner.chunks, asked, reading.file_id, status),
     }
 }
 
@@ -152,5 +151,5 @@ fn give(
     inner.push(Action::RdmaWrite { id, buffers, len });
     let flags = ReadResponseFlags::NONE.with(ReadResponseFlags::RDMA_TRANSFORM, !data.is_empty());
     let response = ReadResponse { data_remaining: len, data, flags };
-    of_file(asked, file_id, NtStatus::SUCCESS, &response)
+    of_file(&mut inner.chunks, asked, file_id, NtStatus::SUCCESS, &response)
 }

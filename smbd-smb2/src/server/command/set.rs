@@ -44,10 +44,12 @@ pub(in crate::server) fn request(
         }
         Ok(Wanted::Position(position)) => {
             inner.keep(asked, file_id, Kept::Position(position));
-            Ok(of_file(asked, file_id, NtStatus::SUCCESS, &SetInfoResponse::default()))
+            Ok(of_file(&mut inner.chunks, asked, file_id, NtStatus::SUCCESS, &SetInfoResponse::default()))
         }
-        Ok(Wanted::Nothing) => Ok(of_file(asked, file_id, NtStatus::SUCCESS, &SetInfoResponse::default())),
-        Err(status) => Ok(failure_of_file(asked, file_id, status)),
+        Ok(Wanted::Nothing) => {
+            Ok(of_file(&mut inner.chunks, asked, file_id, NtStatus::SUCCESS, &SetInfoResponse::default()))
+        }
+        Err(status) => Ok(failure_of_file(&mut inner.chunks, asked, file_id, status)),
     }
 }
 

@@ -49,14 +49,14 @@ pub(in crate::server) fn request(
         Some(Session::Ended(_)) | None => return Err(NtStatus::USER_SESSION_DELETED),
     };
     match stepped {
-        Ok(Step::Continue(token)) => Ok(more(&asked, &token, Some(Hash::Session))),
+        Ok(Step::Continue(token)) => Ok(more(&mut inner.chunks, &asked, &token, Some(Hash::Session))),
         Ok(Step::Done(token)) => finish(inner, &asked, request, &token.unwrap_or_default()),
         Err(error) => {
             let status = match inner.sessions.remove(&session_id.0) {
                 Some(Session::InProgress(login)) => refuse(inner, &login.acceptor, &error),
                 Some(Session::Valid(_) | Session::Ended(_)) | None => NtStatus::USER_SESSION_DELETED,
             };
-            Ok(failure(&asked, status))
+            Ok(failure(&mut inner.chunks, &asked, status))
         }
     }
 }
@@ -103,7 +103,10 @@ fn finish(
         replace(inner, previous, user);
     }
     let body = SessionSetupResponse { flags, security_buffer: token };
-    Ok(Outcome::Answer(Answer { sign: Sign::Always, ..answer(asked, NtStatus::SUCCESS, &body) }))
+    Ok(Outcome::Answer(Answer {
+        sign: Sign::Always,
+        ..answer(&mut inner.chunks, asked, NtStatus::SUCCESS, &body)
+    }))
 }
 
 /// Ends the session that this one replaces, here or wherever it is.
@@ -183,7 +186,7 @@ fn again(inner: &mut Inner, asked: &Asked, request: &SessionSetupRequest<'_>) ->
             if let Some(again) = valid.channels.again(asked.link) {
                 *again = Some(acceptor);
             }
-            return Ok(more(asked, &token, None));
+            return Ok(more(&mut inner.chunks, asked, &token, None));
         }
         Ok(Step::Done(token)) => {
             let identity = acceptor.established().map(|established| established.identity);
@@ -196,7 +199,7 @@ fn again(inner: &mut Inner, asked: &Asked, request: &SessionSetupRequest<'_>) ->
                     flags: flags_of(valid),
                     security_buffer: &token.unwrap_or_default(),
                 };
-                let answer = answer(asked, NtStatus::SUCCESS, &body);
+                let answer = answer(&mut inner.chunks, asked, NtStatus::SUCCESS, &body);
                 return Ok(Outcome::Answer(Answer { sign: Sign::Always, ..answer }));
             }
             let user = acceptor.claimed().unwrap_or_default();
@@ -205,7 +208,7 @@ fn again(inner: &mut Inner, asked: &Asked, request: &SessionSetupRequest<'_>) ->
         Err(error) => refuse(inner, &acceptor, &error),
     };
     inner.end_session(asked.session_id);
-    Ok(failure(asked, status))
+    Ok(failure(&mut inner.chunks, asked, status))
 }
 
 /// 3.3.5.6.
@@ -217,5 +220,5 @@ pub(in crate::server) fn logoff(inner: &mut Inner, asked: &Asked) -> Result<Outc
         }
     }
     inner.end_session(asked.session_id);
-    Ok(success(asked, &LogoffResponse::default()))
+    Ok(success(&mut inner.chunks, asked, &LogoffResponse::default()))
 }

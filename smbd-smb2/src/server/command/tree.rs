@@ -46,7 +46,7 @@ pub(in crate::server) fn connect(
     };
     let tree_id = inner.new_tree_id();
     inner.session(asked)?.trees.insert(tree_id.0, tree);
-    Ok(success(&Asked { tree_id, ..*asked }, &response))
+    Ok(success(&mut inner.chunks, &Asked { tree_id, ..*asked }, &response))
 }
 
 fn files(inner: &mut Inner, asked: &Asked, name: &str) -> Result<(Tree, TreeConnectResponse), NtStatus> {
@@ -90,5 +90,5 @@ pub(in crate::server) fn disconnect(inner: &mut Inner, asked: &Asked) -> Result<
     let (gone, left): (Opens, Opens) = all.partition(|(_, open)| open.tree == asked.tree_id);
     session.opens = left;
     inner.close_all(gone.values());
-    Ok(success(asked, &TreeDisconnectResponse::default()))
+    Ok(success(&mut inner.chunks, asked, &TreeDisconnectResponse::default()))
 }

@@ -1,5 +1,7 @@
 //! WRITE (3.3.5.13).
 
+use smbd_core::endpoint::Chunks;
+
 use crate::server::action::{Done, Operation, WriteData};
 use crate::server::answer::{failure_of_file, of_file};
 use crate::server::chain::Asked;
@@ -26,7 +28,7 @@ pub(in crate::server) fn request(
     let dialect = inner.dialect();
     let (file_id, open) = inner.open(asked, request.file_id)?;
     if open.is_directory {
-        return Ok(failure_of_file(asked, file_id, NtStatus::INVALID_DEVICE_REQUEST));
+        return Ok(failure_of_file(&mut inner.chunks, asked, file_id, NtStatus::INVALID_DEVICE_REQUEST));
     }
     let (handle, is_through) = (open.handle, is_through(open, request, dialect));
     let append_only = !open.access.contains(AccessMask::WRITE_DATA);
@@ -37,7 +39,7 @@ pub(in crate::server) fn request(
         let through = is_through?;
         let data = |data| Operation::Write { handle, offset: request.offset, data, through, append_only };
         if request.channel == Channel::NONE {
-            let operation = data(WriteData::Bytes(request.data.to_vec()));
+            let operation = data(WriteData::Bytes(inner.chunks.copy(&[request.data]).freeze()));
             return Ok(Outcome::Wait(What::Write { file_id, len }, Task::File(operation)));
         }
         let (cover, descriptors) = transform::of_write(inner, asked, request)?;
@@ -49,7 +51,7 @@ pub(in crate::server) fn request(
         let operation = data(WriteData::Channel(len));
         Ok(Outcome::Wait(What::Fetch { file_id, len, operation, cover }, Task::RdmaRead { buffers, len }))
     });
-    Ok(outcome.unwrap_or_else(|status| failure_of_file(asked, file_id, status)))
+    Ok(outcome.unwrap_or_else(|status| failure_of_file(&mut inner.chunks, asked, file_id, status)))
 }
 
 /// What a WRITE and its channel have to be. Returns the number of bytes.
@@ -86,13 +88,14 @@ fn is_through(open: &Open, request: &WriteRequest<'_>, dialect: Dialect) -> Resu
 
 /// The data are written.
 pub(in crate::server) fn done(
+    room: &mut Chunks,
     asked: &Asked,
     file_id: FileId,
     len: u32,
     done: Result<Done, NtStatus>,
 ) -> Outcome {
     match done {
-        Ok(_) => of_file(asked, file_id, NtStatus::SUCCESS, &WriteResponse { count: len }),
-        Err(status) => failure_of_file(asked, file_id, status),
+        Ok(_) => of_file(room, asked, file_id, NtStatus::SUCCESS, &WriteResponse { count: len }),
+        Err(status) => failure_of_file(room, asked, file_id, status),
     }
 }

@@ -141,16 +141,19 @@ impl<M: Clone + fmt::Debug> Server<M> {
         backend: &mut B,
         message: Message,
     ) {
-        let taken = match &message {
-            Message::Owned(bytes) => self.look(bytes, Some(bytes)),
+        let taken = match message {
+            Message::Owned(bytes) => {
+                let bytes = bytes.freeze();
+                self.look(&bytes, Some(&bytes))
+            }
             Message::Borrowed(fragment) => {
-                backend.fragment(fragment).map_or(Taken::Nothing, |bytes| self.look(bytes, None))
+                let bytes = backend.fragment(&fragment);
+                let taken = bytes.map_or(Taken::Nothing, |bytes| self.look(bytes, None));
+                let released = endpoint.release(endpoint.now(), fragment);
+                debug_assert_eq!(released, Ok(()), "a fragment of this endpoint");
+                taken
             }
         };
-        if let Message::Borrowed(fragment) = message {
-            let released = endpoint.release(endpoint.now(), fragment);
-            debug_assert_eq!(released, Ok(()), "a fragment of this endpoint");
-        }
         match taken {
             Taken::Nothing => {}
             Taken::Return(bytes) => self.give_back(endpoint, backend, bytes),

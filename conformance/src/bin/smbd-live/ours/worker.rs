@@ -100,7 +100,7 @@ impl Worker {
             }
             EndpointEvent::Message(message) => {
                 let bytes = match message {
-                    Message::Owned(bytes) => bytes,
+                    Message::Owned(bytes) => bytes.freeze(),
                     Message::Borrowed(fragment) => {
                         let bytes = Bytes::copy_from_slice(end.fragment(&fragment)?);
                         endpoint.release(end.now(), fragment)?;

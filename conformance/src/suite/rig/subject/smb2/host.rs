@@ -231,16 +231,9 @@ impl Group {
 
     fn on_connection(&mut self, on: LinkId, action: Action) {
         let work = match action {
-            Action::Send { message, invalidate } => {
-                let (bytes, start) = message.into_parts();
-                Work::Send { bytes: bytes::Bytes::from(bytes).slice(start..), invalidate }
-            }
-            Action::RdmaRead { id, buffers, len } => {
-                Work::Rdma { id, verb: RdmaVerb::Read, buffers: buffers.into(), len }
-            }
-            Action::RdmaWrite { id, buffers, len } => {
-                Work::Rdma { id, verb: RdmaVerb::Write, buffers: buffers.into(), len }
-            }
+            Action::Send { message, invalidate } => Work::Send { bytes: message.into_bytes(), invalidate },
+            Action::RdmaRead { id, buffers, len } => Work::Rdma { id, verb: RdmaVerb::Read, buffers, len },
+            Action::RdmaWrite { id, buffers, len } => Work::Rdma { id, verb: RdmaVerb::Write, buffers, len },
             Action::Close(_) => Work::End,
             _ => return,
         };

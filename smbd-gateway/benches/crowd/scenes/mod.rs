@@ -1,0 +1,98 @@
+//! What is measured: many connections of a gateway, with what it does for them and keeps for them. Their ends are always ready and do
+//! nothing with data, and their buffers have no bytes.
+
+#[path = "../../../../smbd-link/benches/crowd/mod.rs"]
+mod crowd;
+#[path = "../../../tests/ends/mod.rs"]
+#[allow(dead_code, reason = "what is copied is counted by a test only")]
+mod ends;
+#[path = "../../scenes/gateway.rs"]
+mod gateway;
+mod measured;
+
+use smbd_repository::instructions::{Operation, Work};
+
+use crowd::{BUSY, counted, crowd, held, is_counted};
+use gateway::{Gateway, MIB, runtime};
+
+/// Requests of a connection that are under way at one time, and bytes of each.
+const EACH: u32 = 16;
+const LEN: u32 = MIB / EACH;
+
+pub const OPERATIONS: &[Operation] = &[
+    Operation::new("idle", "a connection whose client has logged in: what is kept for it", |count| {
+        connections(count, 0)
+    })
+    .held(held)
+    .between(10, 110),
+    Operation::new("idle_1000", "the same, one of a thousand", |count| connections(count, 0))
+        .held(held)
+        .between(1000, 1010),
+    Operation::new("busy", "the same, after 16 READs and 16 WRITEs of 64 KiB at once, four times", |count| {
+        connections(count, 4)
+    })
+    .held(held)
+    .between(10, 110),
+    Operation::new(
+        "busy_100_idle_0",
+        "100 connections with 16 READs of 64 KiB each, in turn: a READ",
+        reads::<0>,
+    )
+    .between(EACH * BUSY, 5 * EACH * BUSY),
+    Operation::new("busy_100_idle_1000", "the same with 1,000 more connections that are idle", reads::<1000>)
+        .between(EACH * BUSY, 5 * EACH * BUSY),
+];
+
+/// What the gateway makes for a connection.
+fn make(make: &mut dyn FnMut()) {
+    if is_counted() { counted(make) } else { make() }
+}
+
+/// The READs of one turn, or WRITEs.
+fn exchange(gateway: &mut Gateway, first: u32, writes: bool) {
+    gateway.run(EACH, |state| {
+        for id in (first..first + EACH).map(u64::from) {
+            if writes {
+                state.write(id, LEN);
+                state.written(id, LEN);
+            } else {
+                state.read(id, LEN);
+                state.data(id, LEN);
+            }
+        }
+    });
+}
+
+/// So many connections, each after so many turns.
+fn connections(count: u32, turns: u32) -> Work {
+    Box::new(move || {
+        let runtime = runtime();
+        let entered = runtime.enter();
+        let mut all: Vec<_> = (0..count).map(|_| Gateway::new(make)).collect();
+        for turn in 0..turns {
+            for gateway in &mut all {
+                exchange(gateway, 1 + 2 * turn * EACH, false);
+                exchange(gateway, 1 + (2 * turn + 1) * EACH, true);
+            }
+        }
+        drop(entered);
+        Box::new((all, runtime))
+    })
+}
+
+/// So many READs of those that are busy, in turn.
+fn reads<const IDLE: u32>(count: u32) -> Work {
+    let runtime = runtime();
+    let (mut busy, idle) = {
+        let _entered = runtime.enter();
+        crowd(IDLE, |_| Gateway::new(make))
+    };
+    Box::new(move || {
+        let entered = runtime.enter();
+        for turn in 0..count / (EACH * BUSY) {
+            busy.iter_mut().for_each(|gateway| exchange(gateway, 1 + turn * EACH, false));
+        }
+        drop(entered);
+        Box::new((busy, idle, runtime))
+    })
+}
