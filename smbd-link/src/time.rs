@@ -1,8 +1,14 @@
 //! Time, as what drives a connection needs it.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use smbd_core::Instant;
+
+/// 1970 as a FILETIME.
+const FILETIME_OF_1970: u64 = 116_444_736_000_000_000;
 
 /// A clock whose time can be waited for.
 pub trait Clock {
@@ -14,6 +20,27 @@ pub trait Clock {
 
     /// Ready at `at`.
     fn sleep_until(&self, at: Instant) -> Self::Sleep;
+}
+
+/// Polls a future for `time` at most. Returns its output, or `None` if the time has passed first. A future that is ready at once needs no
+/// time.
+pub async fn within<T>(clock: &impl Clock, time: Duration, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    let mut passed = pin!(clock.sleep_until(clock.now().saturating_add(time)));
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => passed.as_mut().poll(cx).map(|()| None),
+    })
+    .await
+}
+
+/// The date of this host: a FILETIME, 100 ns since 1601, UTC.
+#[expect(clippy::disallowed_methods, reason = "peers are told the date, and files have it")]
+#[must_use]
+pub fn date() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let ticks = u64::try_from(since.as_nanos() / 100).unwrap_or(u64::MAX);
+    ticks.saturating_add(FILETIME_OF_1970)
 }
 
 /// The time of tokio's runtime, from when it is made.

@@ -46,7 +46,11 @@
 //!
 //! A host does not limit the number of its connections: the caller of [`serve()`] does. A connection holds the memory that
 //! [`Params`](smbd_smb2::server::Params) says. Operations on files run in threads of tokio, so a slow disk holds up nobody else; of one client
-//! two look up paths at the same time.
+//! two look up paths at the same time. [`Host::interim_after`] has clients told of operations that take long.
+//!
+//! # Surroundings
+//!
+//! [`serve_in`] takes time, tasks and threads from the caller ([`Surroundings`]), for programs without tokio's runtime and for simulations.
 
 mod announce;
 mod brief;
@@ -58,7 +62,7 @@ pub mod rdma;
 mod read_only;
 mod served;
 
-pub use client::{Counts, End, Host, News, Seen, serve};
+pub use client::{Counts, End, Host, News, Process, Seen, Surroundings, serve, serve_in};
 pub use read_only::{About, ReadOnly, Source};
 pub use served::Served;
 pub use smbd_link::tcp::Tcp;

@@ -1,15 +1,10 @@
 //! What a client needs of the machine that it runs on.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use smbd_core::Instant;
-use smbd_link::time::Sleep;
+use smbd_link::time::{self, Sleep};
 
 use crate::Error;
 use crate::drive::{Clock, TokioTime};
-
-/// 1970 as a FILETIME: 100 ns since 1601.
-const EPOCH: u64 = 116_444_736_000_000_000;
 
 /// What a client needs of the machine that it runs on: time, the date, and what nobody can guess. Clones have the same time.
 pub trait Surroundings: Clock + Clone {
@@ -57,12 +52,6 @@ impl Surroundings for Process {
     }
 
     fn date(&self) -> u64 {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "NTLM tells servers the date if they do not say it themselves"
-        )]
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let ticks = u64::try_from(since.as_nanos() / 100).unwrap_or(u64::MAX);
-        ticks.saturating_add(EPOCH)
+        time::date()
     }
 }

@@ -8,46 +8,46 @@ use smbd_smb2::server::{
 };
 use smbd_smb2::wire::NtStatus;
 use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 
-use super::clock::now;
 use super::host::{Host, Told};
 use super::named;
+use super::surroundings::Surroundings;
 use crate::link::Data;
 use crate::served::Served;
 
 /// Begins an operation of a client, in a thread. `data` is memory of its data, if they go by RDMA. What looks up a path or lists a directory waits for one of the client's `turns`; of all
 /// clients, as many list directories as may read large ones.
-pub(super) fn start<F: Served>(
-    host: Arc<Host<F>>,
+pub(super) fn start<F: Served, A: Surroundings>(
+    host: Arc<Host<F, A>>,
+    around: &A,
     turns: &Arc<Semaphore>,
     (number, id): (ConnectionId, OperationId),
     operation: Operation,
     data: Option<Data>,
 ) {
     if named::has_path(&operation) {
-        named::start(host, turns, (number, id), operation);
+        named::start(host, around, turns, (number, id), operation);
         return;
     }
     let lists = matches!(operation, Operation::List { .. });
-    let of_thread = Arc::clone(&host);
-    let work = move || carry_out(&of_thread, number, id, operation, data, now());
+    let (of_thread, clock) = (Arc::clone(&host), around.clone());
+    let work = move || carry_out(&of_thread, number, id, operation, data, clock.date());
     if !lists {
-        spawn_blocking(work);
+        drop(around.work(work));
         return;
     }
-    let turns = Arc::clone(turns);
-    tokio::spawn(async move {
+    let (turns, threads) = (Arc::clone(turns), around.clone());
+    around.spawn(async move {
         let _turn = turns.acquire().await;
         let _reading = host.reading().acquire().await;
         // Whatever became of it, the turn is over.
-        let _ = spawn_blocking(work).await;
+        let _ = threads.work(work).await;
     });
 }
 
 /// Carries out an operation, and tells its client. `data` is memory of its data, if they go by RDMA.
-pub(super) fn carry_out<F: Served>(
-    host: &Host<F>,
+pub(super) fn carry_out<F: Served, A: Surroundings>(
+    host: &Host<F, A>,
     number: ConnectionId,
     id: OperationId,
     operation: Operation,

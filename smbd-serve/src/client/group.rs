@@ -2,48 +2,46 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use smbd_smb2::server::{Action, Client, ConnectionId, LinkId, OperationId};
+use smbd_link::time::within;
+use smbd_smb2::server::{Action, Client, ConnectionId, LinkId, Misuse, OperationId};
 use smbd_smb2::wire::Guid;
 use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
-use tokio::sync::{Semaphore, watch};
-use tokio::task::spawn_blocking;
-use tokio::time::{sleep, timeout};
+use tokio::sync::{Semaphore, oneshot, watch};
 
-use super::clock::{Clock, now};
 use super::host::{Host, REPLACED_MAX, Replaced, Told};
-use super::member::{End, First, Member, Newcomer, News, add, stopped};
+use super::member::{End, First, Member, Newcomer, add, stopped};
 use super::named::LOOKING_MAX;
+use super::running::Running;
+use super::surroundings::{Surroundings, Times};
 use crate::announce::Known;
 use crate::link::{Data, Event, Order};
 use crate::served::Served;
 
 /// Gives a connection to its client, which begins if it is the first.
-pub(super) fn admit<F: Served>(
-    host: &Arc<Host<F>>,
+pub(super) fn admit<F: Served, A: Surroundings>(
+    host: &Arc<Host<F, A>>,
     guid: Option<Guid>,
-    newcomer: Newcomer,
+    newcomer: Newcomer<A>,
     stop: &watch::Receiver<bool>,
     drain: Duration,
 ) {
     let Some((newcomer, joining)) = host.give(guid, newcomer) else { return };
-    let mut seed = [0; 32];
-    if let Err(error) = getrandom::fill(&mut seed) {
-        let _ = newcomer.ended.send(End { why: format!("the system has no entropy: {error}"), seen: None });
+    let (mut seed, around) = ([0; 32], newcomer.around.clone());
+    if let Err(why) = around.random(&mut seed) {
+        let _ = newcomer.ended.send(End { why, seen: None });
         return;
     }
     let (tell, told) = unbounded_channel();
     let (tell_replaced, replaced) = mpsc::channel(REPLACED_MAX);
-    let (number, clock) = (host.enter(tell, tell_replaced), Clock::new());
-    let client = Client::new(Arc::clone(host.server()), newcomer.link.transport(), clock.now(), seed);
+    let (number, mut times) = (host.enter(tell, tell_replaced), Times::begin(around.clone()));
+    let client = Client::new(Arc::clone(host.server()), newcomer.link.transport(), times.now(), seed);
     let mut group = Group {
         host: Arc::clone(host),
         number,
-        clock,
+        times,
         client,
         members: BTreeMap::new(),
         joining,
@@ -51,60 +49,64 @@ pub(super) fn admit<F: Served>(
         told,
         replaced,
         data: BTreeMap::new(),
-        running: BTreeSet::new(),
+        running: Running::default(),
         cancelled: BTreeSet::new(),
         turns: Arc::new(Semaphore::new(LOOKING_MAX)),
         last: LinkId::FIRST,
         known: host.known(guid),
     };
     group.take(LinkId::FIRST, newcomer);
-    tokio::spawn(group.serve(guid, stop.clone(), drain));
+    around.spawn(group.serve(guid, stop.clone(), drain));
 }
 
-pub(super) struct Group<F: Served> {
-    pub(super) host: Arc<Host<F>>,
+pub(super) struct Group<F: Served, A: Surroundings> {
+    pub(super) host: Arc<Host<F, A>>,
     pub(super) number: ConnectionId,
-    pub(super) clock: Clock,
+    /// Those of the first connection.
+    pub(super) times: Times<A>,
     pub(super) client: Client,
-    pub(super) members: BTreeMap<LinkId, Member>,
+    pub(super) members: BTreeMap<LinkId, Member<A>>,
     /// Other connections of the client.
-    joining: mpsc::Receiver<Newcomer>,
+    pub(super) joining: mpsc::Receiver<Newcomer<A>>,
     /// Those that came when the last of the others had ended.
-    turned_away: Vec<Newcomer>,
-    told: UnboundedReceiver<Told>,
-    replaced: mpsc::Receiver<Replaced>,
+    turned_away: Vec<Newcomer<A>>,
+    pub(super) told: UnboundedReceiver<Told>,
+    pub(super) replaced: mpsc::Receiver<Replaced>,
     /// Memory with what was fetched for an operation, or read by it.
     pub(super) data: BTreeMap<OperationId, Data>,
-    /// Operations that a thread carries out.
-    pub(super) running: BTreeSet<OperationId>,
+    pub(super) running: Running,
     /// Those of them for which the client does not want to wait.
     pub(super) cancelled: BTreeSet<OperationId>,
     /// To look up paths.
     pub(super) turns: Arc<Semaphore>,
     /// The connection that was listened to last.
-    last: LinkId,
+    pub(super) last: LinkId,
     /// What a broker knows of it, if it is told.
     known: Option<Known>,
 }
 
-enum Happened {
+/// What may happen.
+pub(super) enum Happened<A> {
     Link(LinkId, Event),
     Lost(LinkId, String),
     Told(Told),
     /// None: too many have waited.
     Replaced(Option<Replaced>),
-    Joined(Newcomer),
+    Joined(Newcomer<A>),
     Time,
 }
 
-impl<F: Served> Group<F> {
+impl<F: Served, A: Surroundings> Group<F, A> {
     async fn serve(mut self, guid: Option<Guid>, mut stop: watch::Receiver<bool>, drain: Duration) {
-        tokio::select! {
-            () = self.run() => {}
-            () = stopped(&mut stop) => {
-                // What it asked for is done, if that does not take too long.
-                let _ = timeout(drain, self.finish()).await;
-            }
+        let is_stopped = tokio::select! {
+            biased;
+            () = stopped(&mut stop) => true,
+            () = self.run() => false,
+        };
+        if is_stopped {
+            // What it asked for is done, if that does not take too long.
+            let around = self.times.around.clone();
+            let _ = within(&around, drain, self.finish()).await;
         }
         let host = Arc::clone(&self.host);
         for newcomer in self.end().await {
@@ -152,7 +154,7 @@ impl<F: Served> Group<F> {
     }
 
     /// Ends all connections, waits for threads that still use its files, and closes these. Returns connections that were not taken.
-    async fn end(mut self) -> Vec<Newcomer> {
+    async fn end(mut self) -> Vec<Newcomer<A>> {
         self.joining.close();
         self.host.forget();
         while let Ok(newcomer) = self.joining.try_recv() {
@@ -161,11 +163,15 @@ impl<F: Served> Group<F> {
         for on in self.members.keys().copied().collect::<Vec<_>>() {
             self.client.closed(on);
         }
-        let close = |(_, mut member): (_, Member)| {
-            tokio::spawn(async move {
+        let around = self.times.around.clone();
+        let close = |(_, mut member): (_, Member<A>)| {
+            let (tell, closed) = oneshot::channel();
+            around.spawn(async move {
                 member.close().await;
-                member
-            })
+                // It is waited for.
+                let _ = tell.send(member);
+            });
+            closed
         };
         let closing: Vec<_> = std::mem::take(&mut self.members).into_iter().map(close).collect();
         let mut members = Vec::new();
@@ -174,13 +180,13 @@ impl<F: Served> Group<F> {
         }
         while !self.running.is_empty() {
             match self.told.recv().await {
-                Some(Told::Done(id, ..) | Told::Waits(id)) => drop(self.running.remove(&id)),
+                Some(Told::Done(id, ..) | Told::Waits(id)) => self.running.end(id),
                 None => break,
             }
         }
-        let (host, number) = (Arc::clone(&self.host), self.number);
+        let (host, number, clock) = (Arc::clone(&self.host), self.number, around.clone());
         // What goes with its last user is deleted there.
-        let _ = spawn_blocking(move || host.leave(number, now())).await;
+        let _ = around.work(move || host.leave(number, clock.date())).await;
         // Until then a client that comes again comes here, where its files are.
         if let Some(known) = self.known.take() {
             known.end().await;
@@ -193,15 +199,15 @@ impl<F: Served> Group<F> {
     }
 
     /// Takes a connection, and its first message.
-    fn take(&mut self, on: LinkId, newcomer: Newcomer) {
-        let Newcomer { link, first, mut news, ended } = newcomer;
-        news(News::Client(self.number));
-        self.members.insert(on, Member::new(link, news, ended));
+    fn take(&mut self, on: LinkId, newcomer: Newcomer<A>) {
+        let (member, first) = Member::new(self.number, newcomer);
+        self.members.insert(on, member);
         let event = match first {
             First::Message(message) => Event::Message(message),
             First::Past(request) => Event::PastRequest(request),
         };
-        self.on_event(self.clock.now(), on, event);
+        let now = self.times.now();
+        self.on_event(now, on, event);
     }
 
     /// Does all that the server wants done.
@@ -222,7 +228,10 @@ impl<F: Served> Group<F> {
                         member.link.order(Order::Deliver { id, data, len, buffers });
                     }
                     // It was read.
-                    None => _ = self.client.rdma_done(self.clock.now(), id, false),
+                    None => {
+                        let told = self.client.rdma_done(self.times.now(), id, false);
+                        self.expected(told);
+                    }
                 },
                 (Action::Transform { id, len }, _) => self.transform(id, len),
                 (Action::File { id, operation }, _) => self.start(on, id, operation),
@@ -249,63 +258,15 @@ impl<F: Served> Group<F> {
             return;
         }
         let Some(mut member) = on.and_then(|on| self.members.remove(&on)) else { return };
-        tokio::spawn(async move {
+        self.times.around.spawn(async move {
             member.close().await;
             let why = member.why.take().unwrap_or_default();
             member.tell(why);
         });
     }
 
-    /// Waits until something has happened.
-    async fn wait(&mut self, wants_messages: bool) -> Happened {
-        let left = self.client.deadline().map(|until| self.clock.until(until));
-        let mut time = pin!(async move {
-            match left {
-                Some(left) => sleep(left.saturating_add(Duration::from_millis(1))).await,
-                None => std::future::pending().await,
-            }
-        });
-        poll_fn(|cx| {
-            if let Poll::Ready(Some(told)) = self.told.poll_recv(cx) {
-                return Poll::Ready(Happened::Told(told));
-            }
-            if let Poll::Ready(replaced) = self.replaced.poll_recv(cx) {
-                return Poll::Ready(Happened::Replaced(replaced));
-            }
-            if wants_messages && let Poll::Ready(Some(newcomer)) = self.joining.poll_recv(cx) {
-                return Poll::Ready(Happened::Joined(newcomer));
-            }
-            if let Poll::Ready(happened) = self.poll_members(cx, wants_messages) {
-                return Poll::Ready(happened);
-            }
-            time.as_mut().poll(cx).map(|()| Happened::Time)
-        })
-        .await
-    }
-
-    /// What has come on one of the connections, each of which has its turn.
-    fn poll_members(&mut self, cx: &mut Context<'_>, wants_messages: bool) -> Poll<Happened> {
-        let last = self.last;
-        // Those behind the one that was listened to last come first.
-        for is_behind in [true, false] {
-            for (on, member) in self.members.iter_mut().filter(|(on, _)| (**on > last) == is_behind) {
-                if member.ended.poll_closed(cx).is_ready() {
-                    return Poll::Ready(Happened::Lost(*on, "nobody serves it any more".to_owned()));
-                }
-                if let Poll::Ready(event) = member.link.poll_event(cx, wants_messages) {
-                    self.last = *on;
-                    return Poll::Ready(match event {
-                        Ok(event) => Happened::Link(*on, event),
-                        Err(lost) => Happened::Lost(*on, lost),
-                    });
-                }
-            }
-        }
-        Poll::Pending
-    }
-
-    fn on(&mut self, happened: Happened) {
-        let now = self.clock.now();
+    fn on(&mut self, happened: Happened<A>) {
+        let now = self.times.now();
         match happened {
             Happened::Link(on, event) => self.on_event(now, on, event),
             Happened::Lost(on, why) => self.lose(on, why),
@@ -322,7 +283,22 @@ impl<F: Served> Group<F> {
                 Some(on) => self.take(on, newcomer),
                 None => self.turned_away.push(newcomer),
             },
-            Happened::Time => self.client.timeout(now),
+            Happened::Time => {
+                self.client.timeout(now);
+                self.announce_slow(now);
+            }
+        }
+    }
+
+    /// An operation of the client begins.
+    pub(super) fn runs(&mut self, id: OperationId) {
+        self.running.begin(id, self.times.last());
+    }
+
+    /// Takes the answer of the server to what its driver has told it.
+    pub(super) fn expected(&self, told: Result<(), Misuse>) {
+        if let Err(misuse) = told {
+            self.times.around.misused(misuse);
         }
     }
 
@@ -339,6 +315,7 @@ impl<F: Served> Group<F> {
             Event::Message(mut message) => {
                 add(&mut member.counts.messages_in, message.len());
                 self.client.received(now, on, &mut message);
+                member.around.taken(&message);
             }
             Event::PastRequest(request) => self.client.past_request(now, on, &request),
             Event::PastResponse(response) => self.client.past_response(now, on, &response),
@@ -348,11 +325,12 @@ impl<F: Served> Group<F> {
                     add(&mut member.counts.rdma_in, len as usize);
                     self.data.insert(id, data);
                 }
-                // It was asked for.
-                let _ = self.client.rdma_done(now, id, is_success);
+                let told = self.client.rdma_done(now, id, is_success);
+                self.expected(told);
             }
             Event::Delivered(id, is_success) => {
-                let _ = self.client.rdma_done(now, id, is_success);
+                let told = self.client.rdma_done(now, id, is_success);
+                self.expected(told);
             }
         }
     }
@@ -360,17 +338,18 @@ impl<F: Served> Group<F> {
     fn on_told(&mut self, now: u64, told: Told) {
         match told {
             Told::Done(id, completion, data) => {
-                self.running.remove(&id);
+                self.running.end(id);
                 self.cancelled.remove(&id);
                 if let Some(data) = data {
                     self.data.insert(id, data);
                 }
-                // The server has forgotten it if its client has left.
-                let _ = self.client.completed(now, id, completion);
+                let told = self.client.completed(now, id, completion);
+                self.expected(told);
             }
             Told::Waits(id) => {
-                self.running.remove(&id);
-                let _ = self.client.prolong(now, id);
+                self.running.end(id);
+                let told = self.client.prolong(now, id);
+                self.expected(told);
                 if self.cancelled.remove(&id) {
                     self.cancel(id);
                 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use smbd_broker::client::Broker;
 use smbd_smb2::server::{Completion, ConnectionId, FileResult, Files, Handle, OperationId, Server};
@@ -14,6 +15,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
 use super::member::{End, Newcomer};
+use super::surroundings::{Process, Surroundings};
 use crate::announce::{Known, Registry};
 use crate::brief::{Brief, Held};
 use crate::folder::Folder;
@@ -54,7 +56,7 @@ struct Teller {
 }
 
 /// What is served: a server and the file systems of its shares. All clients share it.
-pub struct Host<F: Served = Folder> {
+pub struct Host<F: Served = Folder, A: Surroundings = Process> {
     server: Arc<Server>,
     /// No call of the system is made under its lock.
     files: Brief<Files<F>>,
@@ -63,23 +65,35 @@ pub struct Host<F: Served = Folder> {
     clients: Mutex<BTreeMap<ConnectionId, Teller>>,
     last: AtomicU64,
     /// Clients that take other connections, by ClientGuid.
-    groups: Mutex<BTreeMap<[u8; 16], mpsc::Sender<Newcomer>>>,
+    groups: Mutex<BTreeMap<[u8; 16], mpsc::Sender<Newcomer<A>>>>,
+    /// In units of 100 ns.
+    interim_after: Option<u64>,
     registry: Option<Registry>,
 }
 
-impl<F: Served> fmt::Debug for Host<F> {
+impl<F: Served, A: Surroundings> fmt::Debug for Host<F, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host").field("server", &self.server).finish_non_exhaustive()
     }
 }
 
 impl<F: Served> Host<F> {
-    /// Serves these file systems, in the order of the server's shares.
+    /// Serves these file systems, in the order of the server's shares. As many threads at once read large directories as there are
+    /// processors, but one.
     #[must_use]
     pub fn new(server: Arc<Server>, shares: Vec<F>) -> Self {
         // One processor is for all else.
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let reading = Semaphore::new(processors.saturating_sub(1).max(1));
+        Self::new_in(server, shares, processors.saturating_sub(1))
+    }
+}
+
+impl<F: Served, A: Surroundings> Host<F, A> {
+    /// Serves these file systems, in the order of the server's shares, in any surroundings. At most `readers` threads at once, and at least
+    /// one, read large directories.
+    #[must_use]
+    pub fn new_in(server: Arc<Server>, shares: Vec<F>, readers: usize) -> Self {
+        let reading = Semaphore::new(readers.clamp(1, Semaphore::MAX_PERMITS));
         let (files, clients) = (Brief::new(Files::new(shares)), Mutex::default());
         Self {
             server,
@@ -88,6 +102,7 @@ impl<F: Served> Host<F> {
             clients,
             last: AtomicU64::new(0),
             groups: Mutex::default(),
+            interim_after: None,
             registry: None,
         }
     }
@@ -99,6 +114,23 @@ impl<F: Served> Host<F> {
     #[must_use]
     pub fn announced_to(self, broker: Broker) -> Self {
         Self { registry: Some(Registry::new(broker)), ..self }
+    }
+
+    /// Sends an interim response (MS-SMB2 3.3.4.2) when an operation on a file takes longer than this time: a client waits longer for an
+    /// answer that is announced. Otherwise only locks and changes of directories have one.
+    ///
+    /// An interim response gives the request's credits back. A client may have
+    /// [`Params::waiting_max`](smbd_smb2::server::Params::waiting_max) such operations besides those of its credits, each with the memory of its
+    /// data and a thread.
+    #[must_use]
+    pub fn interim_after(self, time: Duration) -> Self {
+        let ticks = u64::try_from(time.as_nanos() / 100).unwrap_or(u64::MAX);
+        Self { interim_after: Some(ticks), ..self }
+    }
+
+    /// How long an operation may take without an interim response, in units of 100 ns; `None`: for ever.
+    pub(super) const fn patience(&self) -> Option<u64> {
+        self.interim_after
     }
 
     /// What the broker will know of a client.
@@ -147,7 +179,7 @@ impl<F: Served> Host<F> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn groups(&self) -> MutexGuard<'_, BTreeMap<[u8; 16], mpsc::Sender<Newcomer>>> {
+    fn groups(&self) -> MutexGuard<'_, BTreeMap<[u8; 16], mpsc::Sender<Newcomer<A>>>> {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -156,8 +188,8 @@ impl<F: Served> Host<F> {
     pub(super) fn give(
         &self,
         guid: Option<Guid>,
-        newcomer: Newcomer,
-    ) -> Option<(Newcomer, mpsc::Receiver<Newcomer>)> {
+        newcomer: Newcomer<A>,
+    ) -> Option<(Newcomer<A>, mpsc::Receiver<Newcomer<A>>)> {
         let mut groups = self.groups();
         let group = guid.and_then(|guid| groups.get(&guid.0));
         let newcomer = match group {

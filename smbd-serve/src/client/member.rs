@@ -4,10 +4,11 @@ use std::future::poll_fn;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use smbd_link::time::within;
 use smbd_smb2::server::{About, ConnectionId, Refused};
 use tokio::sync::{oneshot, watch};
-use tokio::time::timeout;
 
+use super::surroundings::Surroundings;
 use crate::link::Link;
 
 /// How long what was ordered may still take when a connection ends.
@@ -79,7 +80,8 @@ impl First {
 }
 
 /// A connection whose first message has come.
-pub(super) struct Newcomer {
+pub(super) struct Newcomer<A> {
+    pub(super) around: A,
     pub(super) link: Box<dyn Link + Send>,
     pub(super) first: First,
     pub(super) news: Tell,
@@ -87,7 +89,8 @@ pub(super) struct Newcomer {
 }
 
 /// A connection that is served.
-pub(super) struct Member {
+pub(super) struct Member<A> {
+    pub(super) around: A,
     pub(super) link: Box<dyn Link + Send>,
     pub(super) counts: Counts,
     /// Why it is lost, if it is.
@@ -97,9 +100,12 @@ pub(super) struct Member {
     pub(super) ended: oneshot::Sender<End>,
 }
 
-impl Member {
-    pub(super) fn new(link: Box<dyn Link + Send>, news: Tell, ended: oneshot::Sender<End>) -> Self {
-        Self { link, counts: Counts::default(), why: None, about: None, news, ended }
+impl<A: Surroundings> Member<A> {
+    /// A connection of this client that is taken, and its first message.
+    pub(super) fn new(client: ConnectionId, newcomer: Newcomer<A>) -> (Self, First) {
+        let Newcomer { around, link, first, mut news, ended } = newcomer;
+        news(News::Client(client));
+        (Self { around, link, counts: Counts::default(), why: None, about: None, news, ended }, first)
     }
 
     /// Tells of a session as soon as there is one.
@@ -122,7 +128,7 @@ impl Member {
 
     /// Sends what was said last, and ends the connection.
     pub(super) async fn close(&mut self) {
-        close(&mut *self.link).await;
+        close(&self.around, &mut *self.link).await;
     }
 
     /// Tells whoever waits for the end.
@@ -135,9 +141,9 @@ impl Member {
 }
 
 /// Ends a connection. What was said last leaves first: why a client is refused, for example.
-pub(super) async fn close(link: &mut (dyn Link + Send)) {
-    let _ = timeout(CLOSE_WITHIN, poll_fn(|cx| link.poll_idle(cx))).await;
-    let _ = timeout(CLOSE_WITHIN, poll_fn(|cx| link.poll_close(LEAVE_WITHIN, cx))).await;
+pub(super) async fn close(around: &impl Surroundings, link: &mut (dyn Link + Send)) {
+    let _ = within(around, CLOSE_WITHIN, poll_fn(|cx| link.poll_idle(cx))).await;
+    let _ = within(around, CLOSE_WITHIN, poll_fn(|cx| link.poll_close(LEAVE_WITHIN, cx))).await;
 }
 
 pub(super) fn add(count: &mut u64, bytes: usize) {

@@ -2,16 +2,19 @@
 
 mod carry;
 mod census;
-mod clock;
 mod group;
 mod host;
 mod member;
 mod named;
+mod running;
 mod serve;
+mod surroundings;
 #[cfg(test)]
 mod tests;
+mod wait;
 mod work;
 
 pub use host::Host;
 pub use member::{Counts, End, News, Seen};
-pub use serve::serve;
+pub use serve::{serve, serve_in};
+pub use surroundings::{Process, Surroundings};

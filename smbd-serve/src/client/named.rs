@@ -7,10 +7,9 @@ use smbd_smb2::server::{
 };
 use smbd_smb2::wire::NtStatus;
 use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 
-use super::clock::now;
 use super::host::{Host, Told};
+use super::surroundings::Surroundings;
 use crate::served::Served;
 
 /// How many names of one client are looked up at the same time. Looking for a name may take long, and threads are few.
@@ -23,29 +22,30 @@ pub(super) const fn has_path(operation: &Operation) -> bool {
 
 /// Begins an operation of a client that looks a path up, which waits for one of the client's `turns`. Large directories are read by as
 /// many threads as the host lets, whichever client they are for: a client that waits for one has no thread.
-pub(super) fn start<F: Served>(
-    host: Arc<Host<F>>,
+pub(super) fn start<F: Served, A: Surroundings>(
+    host: Arc<Host<F, A>>,
+    around: &A,
     turns: &Arc<Semaphore>,
     (number, id): (ConnectionId, OperationId),
     operation: Operation,
 ) {
-    let turns = Arc::clone(turns);
-    tokio::spawn(async move {
+    let (turns, threads) = (Arc::clone(turns), around.clone());
+    around.spawn(async move {
         let turn = turns.acquire_owned().await;
-        let completion = of_path(&host, number, Arc::new(operation)).await;
+        let completion = of_path((&host, &threads), number, Arc::new(operation)).await;
         drop(turn);
         host.tell(number, Told::Done(id, completion, None));
     });
 }
 
-async fn of_path<F: Served>(
-    host: &Arc<Host<F>>,
+async fn of_path<F: Served, A: Surroundings>(
+    (host, around): (&Arc<Host<F, A>>, &A),
     number: ConnectionId,
     operation: Arc<Operation>,
 ) -> Completion {
     let look = async |is_patient| {
-        let (host, operation) = (Arc::clone(host), Arc::clone(&operation));
-        let looked = spawn_blocking(move || look(&host, number, &operation, is_patient, now())).await;
+        let (host, clock, operation) = (Arc::clone(host), around.clone(), Arc::clone(&operation));
+        let looked = around.work(move || look(&host, number, &operation, is_patient, clock.date())).await;
         // The thread has panicked.
         looked.unwrap_or(Err(NtStatus::INTERNAL_ERROR))
     };
@@ -57,8 +57,8 @@ async fn of_path<F: Served>(
 }
 
 /// Looks the path up, and acts on what is there. None if that takes long, and nobody is patient.
-pub(super) fn look<F: Served>(
-    host: &Host<F>,
+pub(super) fn look<F: Served, A: Surroundings>(
+    host: &Host<F, A>,
     number: ConnectionId,
     operation: &Operation,
     is_patient: bool,

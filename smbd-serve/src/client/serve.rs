@@ -4,15 +4,15 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbd_link::time::TokioTime;
+use smbd_link::time::within;
 use smbd_link::transport::Transport;
 use smbd_smb2::server::{OperationId, client_guid};
 use tokio::sync::{oneshot, watch};
-use tokio::time::timeout;
 
 use super::group;
 use super::host::Host;
 use super::member::{End, First, Newcomer, News, close, stopped};
+use super::surroundings::{Process, Surroundings};
 use crate::link::{Channel, Event, Link};
 use crate::served::Served;
 
@@ -24,7 +24,7 @@ use crate::served::Served;
 pub async fn serve<F, T>(
     host: Arc<Host<F>>,
     transport: T,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
     drain: Duration,
     news: impl FnMut(News<'_>) + Send + 'static,
 ) -> End
@@ -32,39 +32,60 @@ where
     F: Served,
     T: Transport<OperationId> + Send + 'static,
 {
-    let mut link = Channel::new(transport, TokioTime::start());
+    serve_in(host, transport, (stop, drain), news, Process::start()).await
+}
+
+/// Serves a connection as [`serve`] does, in surroundings that the caller has. Those of a client's first connection have its tasks.
+pub async fn serve_in<F, A, T>(
+    host: Arc<Host<F, A>>,
+    transport: T,
+    (mut stop, drain): (watch::Receiver<bool>, Duration),
+    news: impl FnMut(News<'_>) + Send + 'static,
+    around: A,
+) -> End
+where
+    F: Served,
+    A: Surroundings,
+    T: Transport<OperationId> + Send + 'static,
+{
+    let mut link = Channel::new(transport, around.clone());
     let first = tokio::select! {
-        first = first_message(&host, &mut link) => first,
+        biased;
         () = stopped(&mut stop) => Err("the server ends".to_owned()),
+        first = first_message(&host, &around, &mut link) => first,
     };
     let first = match first {
         Ok(first) => first,
         Err(why) => {
-            close(&mut link).await;
+            close(&around, &mut link).await;
             return End { why, seen: None };
         }
     };
     let has_channels = host.server().params().channels_max > 1;
     let guid = client_guid(first.bytes()).filter(|_| has_channels);
     let (ended, end) = oneshot::channel();
-    let newcomer = Newcomer { link: Box::new(link), first, news: Box::new(news), ended };
+    let newcomer = Newcomer { around, link: Box::new(link), first, news: Box::new(news), ended };
     group::admit(&host, guid, newcomer, &stop, drain);
     end.await.unwrap_or_else(|_| End { why: "what served it has failed".to_owned(), seen: None })
 }
 
 /// The first message, by which it is known whose connection it is. It has as much time as a login.
-async fn first_message<F: Served>(host: &Host<F>, link: &mut (dyn Link + Send)) -> Result<First, String> {
+async fn first_message<F: Served, A: Surroundings>(
+    host: &Host<F, A>,
+    around: &A,
+    link: &mut (dyn Link + Send),
+) -> Result<First, String> {
     // Units of 100 ns.
-    let within = Duration::from_nanos(host.server().params().setup_timeout.saturating_mul(100));
-    let event = timeout(within, poll_fn(|cx| link.poll_event(cx, true))).await;
+    let time = Duration::from_nanos(host.server().params().setup_timeout.saturating_mul(100));
+    let event = within(around, time, poll_fn(|cx| link.poll_event(cx, true))).await;
     match event {
-        Ok(Ok(Event::Message(message))) => Ok(First::Message(message)),
-        Ok(Ok(Event::PastRequest(request))) => Ok(First::Past(request)),
-        Ok(Ok(Event::PastResponse(_))) => Err("an answer to nothing that is known".to_owned()),
-        Ok(Ok(Event::Fetched { .. } | Event::Delivered(..))) => {
+        Some(Ok(Event::Message(message))) => Ok(First::Message(message)),
+        Some(Ok(Event::PastRequest(request))) => Ok(First::Past(request)),
+        Some(Ok(Event::PastResponse(_))) => Err("an answer to nothing that is known".to_owned()),
+        Some(Ok(Event::Fetched { .. } | Event::Delivered(..))) => {
             Err("a transfer that nobody asked for".to_owned())
         }
-        Ok(Err(lost)) => Err(lost),
-        Err(_) => Err(smbd_smb2::server::Reason::SetupTimeout.to_string()),
+        Some(Err(lost)) => Err(lost),
+        None => Err(smbd_smb2::server::Reason::SetupTimeout.to_string()),
     }
 }

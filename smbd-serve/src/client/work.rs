@@ -9,17 +9,19 @@ use smbd_smb2::wire::NtStatus;
 use super::carry::start;
 use super::group::Group;
 use super::host::Told;
+use super::surroundings::Surroundings;
 use crate::link::Data;
 use crate::served::Served;
 
-impl<F: Served> Group<F> {
+impl<F: Served, A: Surroundings> Group<F, A> {
     /// Signs, encrypts or looks at data, which are not where a device knows them meanwhile.
     pub(super) fn transform(&mut self, id: OperationId, len: u32) {
         let (data, mut bytes) = (self.data.get(&id), Vec::new());
         // Without its data a request fails.
         let is_there = data.is_some_and(|data| data.append_to(0, len, &mut bytes).is_ok());
         let pieces = if is_there { &mut bytes[..] } else { &mut [] };
-        let _ = self.client.transform(self.clock.now(), id, &mut [pieces]);
+        let transformed = self.client.transform(self.times.now(), id, &mut [pieces]);
+        self.expected(transformed);
         if let Some(data) = self.data.get(&id) {
             // They were there.
             let _ = data.fill(0, &bytes);
@@ -34,8 +36,8 @@ impl<F: Served> Group<F> {
             },
             _ => self.data.remove(&id),
         };
-        self.running.insert(id);
-        start(Arc::clone(&self.host), &self.turns, (self.number, id), operation, data);
+        self.runs(id);
+        start(Arc::clone(&self.host), &self.times.around, &self.turns, (self.number, id), operation, data);
     }
 
     /// Memory of a connection for data of an operation.
@@ -49,7 +51,7 @@ impl<F: Served> Group<F> {
 
     /// There is no memory for an operation, which fails, and its connection with it.
     fn fail(&mut self, on: Option<LinkId>, id: OperationId, why: String) {
-        self.running.insert(id);
+        self.runs(id);
         self.host.tell(self.number, Told::Done(id, Err(NtStatus::INSUFFICIENT_RESOURCES), None));
         if let Some(on) = on {
             self.lose(on, why);
@@ -58,7 +60,7 @@ impl<F: Served> Group<F> {
 
     /// The client does not want to wait for a lock. One that is still being tried is looked at when it waits.
     pub(super) fn cancel(&mut self, id: OperationId) {
-        if self.running.contains(&id) {
+        if self.running.has(id) {
             self.cancelled.insert(id);
         }
         let ended = self.host.files().cancel(self.number, id);

@@ -1,20 +1,18 @@
 //! What only the end of a run shows.
 
-use smbd_sim::loops::Stage;
-use smbd_smb2::server::{Completion, Done, Handle, OpenParameters, Operation, OperationId, SharePath};
+use smbd_smb2::server::{FileSystem as _, OpenParameters, SharePath};
 use smbd_smb2::wire::{AccessMask, CreateDisposition, CreateOptions, FileAttributes, ShareAccess, Text};
 
 use crate::common::{Breach, law};
-use crate::plan::End;
-use crate::server_task::{EPOCH, Shared};
+use crate::plan::{Carrier, End};
+use crate::server::Store;
+use crate::shared::{EPOCH, Shared};
 use crate::work::File;
 
-/// By which the files know who looks at them.
-const OTHER: u64 = 2;
-
 /// The laws of a run that is over.
-pub fn judge(shared: &Shared, files: &[File], stage: &Stage) -> Result<(), Breach> {
+pub fn judge(shared: &Shared, (stores, files): (&[Store], &[File]), has_drained: bool) -> Result<(), Breach> {
     let Shared { plan, notes, ledger, .. } = shared;
+    let stage = notes.stage();
     law!("stall", stage.tasks() == 0, "{} tasks have not ended: {}", stage.tasks(), stage.story());
     let seen = notes.seen();
     if seen.is_refused {
@@ -37,22 +35,24 @@ pub fn judge(shared: &Shared, files: &[File], stage: &Stage) -> Result<(), Breac
     if seen.is_done && !plan.is_hasty && plan.is_gentle && is_alone {
         ledger.borrow().is_over()?;
     }
-    for (at, file) in files.iter().enumerate() {
+    let is_heard = plan.carrier == Carrier::Tcp || plan.is_gentle;
+    if has_drained && is_heard && !seen.is_asked {
+        ledger.borrow().is_answered()?;
+    }
+    for file in files {
         if file.is_there && !file.is_lost && !is_gone {
-            look(shared, at, file, seen.is_done)?;
+            look(&stores[file.tree % stores.len()], file, seen.is_done)?;
         }
     }
     Ok(())
 }
 
 /// Whether the server has what is known to be in a file.
-fn look(shared: &Shared, at: usize, file: &File, is_done: bool) -> Result<(), Breach> {
-    let shares = if shared.plan.protection.has_secret { 2 } else { 1 };
+fn look(store: &Store, file: &File, is_done: bool) -> Result<(), Breach> {
     let path =
         SharePath::parse(Text::from(file.name.as_str())).map_err(|status| format!("plan: {status}"))?;
-    let handle = Handle(u64::MAX - at as u64);
-    let open = OpenParameters {
-        share: file.tree % shares,
+    let how = OpenParameters {
+        share: 0,
         path,
         access: AccessMask(0x0012_0089),
         read_only_access: AccessMask(0x0012_0089),
@@ -61,22 +61,15 @@ fn look(shared: &Shared, at: usize, file: &File, is_done: bool) -> Result<(), Br
         options: CreateOptions(0),
         file_attributes: FileAttributes(0),
     };
-    let mut files = shared.files.borrow_mut();
-    let mut bytes = Vec::new();
-    let mut ask = |operation| -> Completion {
-        let id = OperationId(at as u64);
-        files.carry_out(OTHER, id, operation, Some(&mut bytes), EPOCH).unwrap_or(Ok(Done::Nothing))
-    };
-    let size = match ask(Operation::Open(handle, open)) {
-        Ok(Done::Opened { attributes, .. }) => attributes.end_of_file,
-        other => return Err(format!("bytes: {} cannot be opened: {other:?}", file.name)),
-    };
+    let mut store = store.clone();
+    let failed = |what: &str, status| format!("bytes: {} cannot be {what}: {status}", file.name);
+    let (opened, _) = store.open(&how, EPOCH).map_err(|status| failed("opened", status))?;
+    let size = store.attributes(&opened).map_err(|status| failed("opened", status))?.end_of_file;
     let there = file.content.len() as u64;
     law!("bytes", !is_done || size == there, "{} has {size} bytes, and there have to be {there}", file.name);
-    let len = u32::try_from(size).unwrap_or(u32::MAX);
-    if let Err(status) = ask(Operation::ReadChannel { handle, offset: 0, len }) {
-        return Err(format!("bytes: {} cannot be read: {status}", file.name));
-    }
+    let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
+    store.read(&opened, 0, &mut bytes).map_err(|status| failed("read", status))?;
+    store.close(opened, EPOCH);
     let wrong = file.content.wrong(0, &bytes);
     law!("bytes", wrong.is_none(), "byte {wrong:?} of {} is another one on the server", file.name);
     Ok(())

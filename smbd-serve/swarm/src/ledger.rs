@@ -53,6 +53,8 @@ pub struct Ledger {
     sends: VecDeque<usize>,
     next_id: u64,
     open: BTreeMap<u64, Command>,
+    /// Those of them for which there was an interim response.
+    announced: BTreeSet<u64>,
     /// Requests that were sent in clear, and unsigned: those that cancel them are as well.
     clear: BTreeSet<u64>,
     unsigned: BTreeSet<u64>,
@@ -66,6 +68,13 @@ pub struct Ledger {
     pub channel: u64,
     /// Transfers whose data were signed or encrypted.
     pub covered: u64,
+    /// Operations that took long, and of which the client was told so.
+    pub slow: u64,
+}
+
+/// Whether a request may wait for ever.
+fn waits(command: Command) -> bool {
+    command == Command::LOCK || command == Command::CHANGE_NOTIFY
 }
 
 /// The elements of a message that is not encrypted any more; nothing if it cannot be cut.
@@ -120,6 +129,7 @@ impl Ledger {
             sends: VecDeque::new(),
             next_id: 0,
             open: BTreeMap::new(),
+            announced: BTreeSet::new(),
             clear: BTreeSet::new(),
             unsigned: BTreeSet::new(),
             nonces: Rc::clone(nonces),
@@ -129,6 +139,7 @@ impl Ledger {
             signed: 0,
             channel: 0,
             covered: 0,
+            slow: 0,
         }
     }
 
@@ -224,6 +235,11 @@ impl Ledger {
         self.is_encrypted
     }
 
+    /// Whether every message behind the login is signed, and none encrypted.
+    pub const fn is_signed(&self) -> bool {
+        self.is_signed
+    }
+
     /// A nonce of data that go by RDMA. Those of encrypted data are of the same key as those of messages.
     fn uses(&mut self, from: From, header: &Header, stated: Option<Stated>) -> Result<(), Breach> {
         let Some(Stated { transform, nonce, has_nonce }) = stated else { return Ok(()) };
@@ -257,7 +273,10 @@ impl Ledger {
             let id = header.message_id.0;
             let asked = self.open.get(&id).copied();
             law!("answers", asked == Some(header.command), "{} {id} answers {asked:?}", header.command);
-            if header.status != NtStatus::PENDING {
+            if header.status == NtStatus::PENDING {
+                self.announced.insert(id);
+                self.slow += u64::from(!waits(header.command));
+            } else {
                 self.open.remove(&id);
             }
             let stated = of_answer(header, element, is_sealed(message))?;
@@ -270,6 +289,14 @@ impl Ledger {
             "{held} credits, and {} are allowed",
             self.limit
         );
+        Ok(())
+    }
+
+    /// The server has ended in order: it has answered everything but what may wait for ever.
+    pub fn is_answered(&self) -> Result<(), Breach> {
+        let may_wait = |(id, command): (&u64, &Command)| waits(*command) && self.announced.contains(id);
+        let is_left = !self.is_disturbed && !self.open.iter().all(may_wait);
+        law!("drain", !is_left, "not answered: {:?}", self.open);
         Ok(())
     }
 

@@ -1,5 +1,5 @@
 //! The client and the server of `smbd-smb2` with each other, in virtual time: over simulated devices or a simulated stream, under the
-//! faults of the simulator's swarm. The client is driven by the code of `smbd-client`, and the server has the connections of `smbd-serve`.
+//! faults of the simulator's swarm. The client is driven by the code of `smbd-client`, and the server is that of `smbd-serve` as it ships.
 //!
 //! In one run of four the client has two connections, and loses one in the middle, or both. It is the handles of `smbd-client` then.
 //!
@@ -11,6 +11,7 @@ mod carrier;
 #[allow(dead_code, reason = "the swarm of the gateway uses more of it")]
 mod common;
 mod content;
+mod here;
 mod judge;
 mod ledger;
 mod memory;
@@ -19,8 +20,9 @@ mod model;
 mod notes;
 mod plan;
 mod run;
-mod server_task;
+mod server;
 mod several;
+mod shared;
 mod summary;
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,13 @@
 //! Memory as the client wants it.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use smbd_core::backend::{OutOfMemory, OutOfRange};
 use smbd_link::transport::{self, NoRdma};
 use smbd_sim::Side;
 use smbd_sim::device::Placed;
-use smbd_sim::memory::Range;
+use smbd_sim::memory::{Buffer, Range};
 
 pub use crate::common::Memory;
 
@@ -124,26 +125,62 @@ impl Placed for Pooled {
     }
 }
 
+thread_local! {
+    /// Bytes of memory of the server, and the buffer that was used last.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+    static USED: Cell<Option<Buffer>> = const { Cell::new(None) };
+}
+
 /// Memory of the server.
 #[derive(Clone, Debug)]
-pub struct OfServer(Memory);
+pub struct OfServer {
+    memory: Memory,
+    _held: Arc<Held>,
+}
+
+/// So many bytes are held.
+#[derive(Debug)]
+struct Held(usize);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // At the end of the thread nobody counts.
+        let _ = HELD.try_with(|held| held.set(held.get().saturating_sub(self.0)));
+    }
+}
+
+impl OfServer {
+    /// How many bytes the server holds.
+    pub fn held() -> usize {
+        HELD.get()
+    }
+
+    /// The buffer that somebody has filled or read last. Nothing if that was none of the server's.
+    pub fn used_last() -> Option<Buffer> {
+        USED.take()
+    }
+}
 
 impl transport::Memory for OfServer {
     fn allocate(len: u32) -> Result<Self, OutOfMemory> {
-        Memory::of(Side::Acceptor, len).map(Self).ok_or(OutOfMemory { len })
+        let memory = Memory::of(Side::Acceptor, len).ok_or(OutOfMemory { len })?;
+        HELD.set(HELD.get() + len as usize);
+        Ok(Self { memory, _held: Arc::new(Held(len as usize)) })
     }
 
     fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
-        self.0.write_at(offset, bytes).map_err(|_| outside(offset, bytes.len()))
+        USED.set(Some(self.memory.range().buffer));
+        self.memory.write_at(offset, bytes).map_err(|_| outside(offset, bytes.len()))
     }
 
     fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
-        self.0.read_at(offset, out).map_err(|_| outside(offset, out.len()))
+        USED.set(Some(self.memory.range().buffer));
+        self.memory.read_at(offset, out).map_err(|_| outside(offset, out.len()))
     }
 }
 
 impl Placed for OfServer {
     fn range(&self) -> Range {
-        self.0.range()
+        self.memory.range()
     }
 }

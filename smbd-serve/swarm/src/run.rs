@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 
 use smbd_client::drive::Driver;
@@ -12,14 +11,13 @@ use smbd_link::Messages;
 use smbd_link::link::{Link, Owned, Rest};
 use smbd_link::tcp::Tcp;
 use smbd_link::transport::{Limits, Transport};
-use smbd_serve::link::Channel;
 use smbd_sim::device::Placed;
 use smbd_sim::loops::{LoopEnd, Stage};
 use smbd_sim::oracle::{Failure, Law};
+use smbd_sim::swarm::FaultKind;
 use smbd_sim::{Rng, Side};
 use smbd_smb2::client::{self, Client, RegistrationId};
-use smbd_smb2::security::{NtHash, capital};
-use smbd_smb2::server::{self, Files, OperationId, Server, Share};
+use smbd_smb2::server::OperationId;
 use smbd_smb2::wire::Guid;
 
 use crate::carrier::Overseen;
@@ -32,9 +30,10 @@ use crate::mischief::{Changer, Overheard, Tap};
 use crate::model::Chance;
 use crate::notes::Notes;
 use crate::plan::{Carrier, End, Plan};
-use crate::server_task::{Arrival, Arrivals, EPOCH, ServerTask, Shared};
+use crate::server::{self, Crossing, Labour, Served, Store, serve};
 use crate::several;
-use crate::work::{File, PASSWORD, USER, Work};
+use crate::shared::Shared;
+use crate::work::{File, Work};
 
 const TOO_LONG: TooLong = TooLong(600_000);
 
@@ -53,7 +52,11 @@ pub struct Scene {
     pub shared: Shared,
     /// Of a client's second connection.
     pub second: Shared,
-    pub arrivals: Arrivals,
+    pub host: Served,
+    /// The file systems that the host serves.
+    pub files: Vec<Store>,
+    pub labour: Labour,
+    pub crossing: RefCell<Crossing>,
     pub content: Rc<RefCell<Vec<File>>>,
     chance: RefCell<Chance>,
     overheard: Option<Rc<RefCell<Overheard>>>,
@@ -70,11 +73,10 @@ impl Scene {
         Chance::new(self.chance.borrow_mut().bits())
     }
 
-    /// A connection of the client that the server gets.
-    pub fn arrival(&self, number: usize, transport: impl Transport<OperationId> + 'static) -> Arrival {
-        let shared = self.of(number).clone();
-        let end = Box::new(Channel::new(transport, shared.notes.stage().clone()));
-        Arrival { end, changer: self.changer(number, Side::Acceptor), shared }
+    /// Whether the clock has jumped: much time has passed in which nobody could do anything.
+    pub fn has_jumped(&self) -> bool {
+        let mut counted = FaultKind::ALL.iter().zip(self.shared.notes.stage().faults());
+        counted.any(|(kind, count)| *kind == FaultKind::ClockJump && count > 0)
     }
 
     /// Whoever changes messages of a side, on one of the client's connections.
@@ -96,10 +98,9 @@ pub fn run(seed: u64, show: Show) -> Report {
     let mut chance = Chance::new(seed ^ 0x7275_6e00);
     let stage = Stage::new(&plan.sim, show.trace(), Rng::new(chance.bits()));
     play_on(Some(Place { stage: stage.clone(), home: Side::Initiator, watches_both: true }));
-    STAGE.set(Some(stage.clone()));
     let tap = Tap::default();
     let shares = if plan.protection.has_secret { 2 } else { 1 };
-    let files = (0..shares).map(|_| server::Memory::with_capacity("data", EPOCH, 64 << 20)).collect();
+    let files: Vec<_> = (0..shares).map(|_| Store::new()).collect();
     let nonces = Nonces::default();
     let ledger = |number| Rc::new(RefCell::new(Ledger::new(&plan, &nonces, number)));
     let shared = Shared {
@@ -107,32 +108,36 @@ pub fn run(seed: u64, show: Show) -> Report {
         number: 0,
         notes: Notes::new(&stage, show == Show::All),
         ledger: ledger(0),
-        files: Rc::new(RefCell::new(Files::new(files))),
         pipes: Rc::default(),
     };
+    let host = server::host(&plan, &files).expect("a plan has a server");
     let scene = Scene {
         second: Shared { number: 1, ledger: ledger(1), pipes: Rc::default(), ..shared.clone() },
         shared,
-        arrivals: Arrivals::expecting(usize::from(plan.channels.is_some())),
+        host,
+        files,
+        labour: Labour::new(Chance::new(chance.bits())),
+        crossing: RefCell::default(),
         content: Rc::default(),
         overheard: plan.mischief.map(|_| Overheard::new(&plan, tap.clone())),
         chance: RefCell::new(chance),
         tap,
     };
     let scene = Rc::new(scene);
+    SCENE.set(Some(Rc::clone(&scene)));
     match plan.carrier {
         _ if plan.channels.is_some() => several::spawn(&stage, &scene),
         Carrier::Rdma => over_rdma(&stage, &scene),
         Carrier::Tcp => over_tcp(&stage, &scene),
     }
-    to_end(&stage, &scene)
+    to_end(&scene)
 }
 
 fn over_tcp(stage: &Stage, scene: &Rc<Scene>) {
     let mut chance = scene.chance();
     let (near, far) = stream(stage, scene.shared.plan.stream, &mut chance);
     scene.shared.pipes.borrow_mut().extend([Rc::clone(&near.to_peer), Rc::clone(&near.from_peer)]);
-    stage.spawn(serve(Rc::clone(scene), Tcp::over(far)));
+    stage.spawn(serve(Rc::clone(scene), 0, Tcp::over(far)));
     stage.spawn(ask(Rc::clone(scene), Tcp::over(near)));
 }
 
@@ -140,7 +145,7 @@ fn over_rdma(stage: &Stage, scene: &Rc<Scene>) {
     let (of_stage, of_server) = (stage.clone(), Rc::clone(scene));
     stage.spawn(async move {
         let Some(transport) = answers(&of_stage, &of_server).await else { return };
-        serve(of_server, transport).await;
+        serve(of_server, 0, transport).await;
     });
     let (stage, of_client) = (stage.clone(), Rc::clone(scene));
     stage.clone().spawn(async move {
@@ -185,8 +190,13 @@ async fn end<M: Placed + Send + Sync + 'static, N: Copy + PartialEq + 'static>(
 }
 
 thread_local! {
-    /// What a run is played on, for who is told nothing but what is left of a connection.
-    static STAGE: RefCell<Option<Stage>> = const { RefCell::new(None) };
+    /// The run that is played, for who is not handed it.
+    static SCENE: RefCell<Option<Rc<Scene>>> = const { RefCell::new(None) };
+}
+
+/// The run that this thread plays. Behind its end, none.
+pub fn scene() -> Option<Rc<Scene>> {
+    SCENE.with_borrow(Clone::clone)
 }
 
 /// What is left of a connection is a task of its own.
@@ -197,8 +207,8 @@ fn leave<M: Placed + 'static, N: Copy + PartialEq + 'static>(
     if rest.is_over() {
         return;
     }
-    let Some(stage) = STAGE.with_borrow(Clone::clone) else { return };
-    stage.spawn(async move {
+    let Some(scene) = scene() else { return };
+    scene.shared.notes.stage().spawn(async move {
         rest.await;
     });
 }
@@ -218,50 +228,13 @@ fn refused(scene: &Scene, failure: &impl std::fmt::Display) {
     scene.shared.notes.note(|seen| seen.is_refused = true);
 }
 
-/// The server, to its end.
-async fn serve(scene: Rc<Scene>, transport: impl Transport<OperationId> + 'static) {
-    let chance = scene.chance();
-    let first = scene.arrival(0, transport);
-    begin(&scene, first, chance).await;
-}
-
-/// The server, with a client's first connection.
-pub async fn begin(scene: &Scene, first: Arrival, chance: Chance) {
-    let plan = &scene.shared.plan;
-    let protection = &plan.protection;
-    let mut params = server::Params::new(Guid([0x51; 16]), "SERVER");
-    params.shares = vec![Share::new("data")];
-    if protection.has_secret {
-        params.shares.push(Share { is_encrypted: true, ..Share::new("secret") });
-    }
-    params.signing_required = protection.server_signs;
-    params.encrypted = protection.server_encrypts;
-    params.rdma_transforms = protection.transforms[1];
-    params.channels_max = if plan.channels.is_some() { 2 } else { 1 };
-    params.credits_max = plan.credits[1];
-    let most = u32::from(plan.credits[1]) << 16;
-    params.max_read_size = params.max_read_size.min(most);
-    params.max_write_size = params.max_write_size.min(most);
-    params.max_transact_size = params.max_transact_size.min(most);
-    let accounts =
-        |user: &str, _: &str| (capital(user) == capital(USER)).then(|| NtHash::of_password(PASSWORD));
-    let server = match Server::new(params, accounts) {
-        Ok(server) => Arc::new(server),
-        Err(error) => return scene.shared.notes.judge(Err(format!("plan: {error}"))),
-    };
-    let mut seed = [7; 32];
-    seed[..8].copy_from_slice(&plan.seed.to_le_bytes());
-    let connection = server::Client::new(server, first.end.transport(), EPOCH, seed);
-    ServerTask::new(connection, first, scene.arrivals.clone(), chance).run().await;
-}
-
 /// The client, to its end.
 async fn ask<T>(scene: Rc<Scene>, transport: T)
 where
     T: Transport<RegistrationId, Memory: Watched>,
 {
     let changes = (scene.overheard.clone(), scene.changer(0, Side::Initiator));
-    let transport = Overseen::new(transport, scene.shared.clone(), changes, false);
+    let transport = Overseen::of_client(transport, scene.shared.clone(), changes, false);
     let (plan, notes) = (&scene.shared.plan, &scene.shared.notes);
     let protection = &plan.protection;
     let defaults = client::Params::default();
@@ -309,21 +282,26 @@ fn is_of_mischief(plan: &Plan, failure: &Failure) -> bool {
     plan.mischief.is_some() && matches!(failure.law, Law::Device | Law::Tokens)
 }
 
-fn to_end(stage: &Stage, scene: &Scene) -> Report {
+fn to_end(scene: &Scene) -> Report {
     let Shared { plan, notes, ledger, .. } = &scene.shared;
     let of_end = || {
         // What is dropped from now on goes with its run.
-        STAGE.set(None);
+        SCENE.set(None);
         several::judge(scene)?;
-        judge(&scene.shared, &scene.content.borrow(), stage)
+        server::judge(scene)?;
+        judge(&scene.shared, (&scene.files, &scene.content.borrow()), scene.labour.ends_in_order())
     };
     let played = play(notes, TOO_LONG, || Ok(()), of_end, |failure| is_of_mischief(plan, failure));
+    // A law that is broken ends a run early.
+    SCENE.set(None);
     let (seen, ledger) = (notes.seen(), ledger.borrow());
     let mut counts = seen.own.counts.clone();
     counts.extend([
         ("messages encrypted", ledger.sealed),
         ("messages signed", ledger.signed),
         ("requests with a channel", ledger.channel),
+        ("operations that take long", ledger.slow),
+        ("servers that end in order", scene.labour.ends_in_order().into()),
         ("transfers signed or encrypted", ledger.covered),
         ("messages changed", seen.own.changes),
     ]);

@@ -43,8 +43,8 @@ pub struct Loss {
 pub enum How {
     /// The stream is torn: what was under way is lost.
     Torn,
-    /// The server closes it, with so much time for what is to be sent.
-    ServerCloses(Duration),
+    /// Whoever serves it at the server drops it.
+    ServerDrops,
     /// What the devices have planned ends it, at a time of theirs.
     Device,
 }
@@ -76,9 +76,8 @@ pub(super) fn drawn(plan: Plan) -> Plan {
     // Mostly one, sometimes none or both.
     let lost: &[usize] = chance.pick(&[&[0], &[0], &[1], &[1], &[0, 1], &[]]);
     for number in lost {
-        let within = Duration::from_micros(chance.size(0, 1000) as u64);
         let how = match (carriers[*number], chance.below(3)) {
-            (_, 0) => How::ServerCloses(within),
+            (_, 0) => How::ServerDrops,
             (Carrier::Tcp, _) => How::Torn,
             (Carrier::Rdma, _) => How::Device,
         };

@@ -11,7 +11,7 @@ use smbd_sim::loops::{Stage, Timer};
 use crate::ledger::told;
 use crate::model::Chance;
 use crate::run::Scene;
-use crate::server_task::{EPOCH, Shared};
+use crate::shared::{EPOCH, Shared};
 
 /// What a connection of the client has around it.
 #[derive(Clone)]

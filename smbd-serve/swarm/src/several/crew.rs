@@ -125,9 +125,7 @@ impl Crew {
 
     /// All of it.
     pub async fn play(self: Rc<Self>) {
-        let Some(way) = open(&self.stage, &self.scene, 0).await else {
-            return self.scene.arrivals.comes(None);
-        };
+        let Some(way) = open(&self.stage, &self.scene, 0).await else { return };
         let (remote, driver) = match remote(&self.stage, &self.scene, way) {
             Ok(made) => made,
             Err(error) => return self.judge(Err(format!("plan: {error}"))),
@@ -149,9 +147,8 @@ impl Crew {
         let (crew, of_binding) = (Rc::clone(self), session.clone());
         self.stage.spawn(async move {
             let may_bind = may_bind.await.unwrap_or(false);
-            match of_binding.filter(|_| may_bind) {
-                Some(session) => crew.bind(&session).await,
-                None => crew.scene.arrivals.comes(None),
+            if let Some(session) = of_binding.filter(|_| may_bind) {
+                crew.bind(&session).await;
             }
             // Whoever waits for it has gone, or waits for nothing else.
             let _ = tell.send(());

@@ -53,8 +53,10 @@ impl Standing {
         let plan = crew.plan();
         let (live, lost) = crew.connections();
         if plan.mischief.is_some() {
-            // Whatever is changed may fail. Some failures are for ever.
-            let is_over = live == 0 || matches!(error, Error::Ended(_)) || crew.fails_too_often();
+            // Whatever is changed may fail. Some failures are for ever. A device that registers nothing changes no message.
+            let is_of_device = matches!(error, Error::Failure(Failure::Registration));
+            let is_over =
+                live == 0 || matches!(error, Error::Ended(_)) || (!is_of_device && crew.fails_too_often());
             return Ok(if is_over { Fate::Over } else { Fate::Unknown });
         }
         let bad = [NtStatus::INVALID_SIGNATURE, NtStatus::AUTH_TAG_MISMATCH];

@@ -19,16 +19,15 @@ use smbd_link::tcp::Tcp;
 use smbd_link::transport::Transport;
 use smbd_sim::Side;
 use smbd_sim::loops::{LoopEnd, Stage};
-use smbd_sim::swarm::FaultKind;
 use smbd_smb2::client::RegistrationId;
-use smbd_smb2::server::OperationId;
 
 use crate::carrier::Overseen;
 use crate::common::law;
 use crate::common::pipe::{End, stream};
 use crate::memory::Pooled;
 use crate::plan::{Carrier, Channels, Plan};
-use crate::run::{Scene, answers, asks, begin};
+use crate::run::{Scene, answers, asks};
+use crate::server::serve;
 use around::Around;
 use crew::Crew;
 
@@ -82,35 +81,25 @@ async fn open(stage: &Stage, scene: &Rc<Scene>, number: usize) -> Option<Way<imp
         let pipes = [Rc::clone(&near.to_peer), Rc::clone(&near.from_peer)];
         scene.of(number).pipes.borrow_mut().extend(pipes);
         stage.spawn(async move {
-            serve(&of_server, number, Tcp::over(far)).await;
+            serve(of_server, number, Tcp::over(far)).await;
         });
         return Some(Way::Tcp(Box::new(Tcp::over(near))));
     }
     let of_stage = stage.clone();
     stage.spawn(async move {
-        match answers(&of_stage, &of_server).await {
-            Some(transport) => serve(&of_server, number, transport).await,
-            // That of the first, the client does not get either.
-            None if number > 0 => of_server.arrivals.comes(None),
-            None => {}
+        if let Some(transport) = answers(&of_stage, &of_server).await {
+            serve(of_server, number, transport).await;
         }
     });
     Some(Way::Rdma(Box::new(asks(stage, scene).await?)))
 }
 
-/// The server's end of a connection: the first begins it.
-async fn serve(scene: &Scene, number: usize, transport: impl Transport<OperationId> + 'static) {
-    let arrival = scene.arrival(number, transport);
-    if number == 0 {
-        begin(scene, arrival, scene.chance()).await;
-    } else {
-        scene.arrivals.comes(Some(arrival));
-    }
-}
-
-fn seen<T: Transport<RegistrationId>>(scene: &Scene, number: usize, transport: T) -> Overseen<T> {
+fn seen<T>(scene: &Scene, number: usize, transport: T) -> Overseen<T, RegistrationId>
+where
+    T: Transport<RegistrationId>,
+{
     let changer = scene.changer(number, Side::Initiator);
-    Overseen::new(transport, scene.of(number).clone(), (None, changer), true)
+    Overseen::of_client(transport, scene.of(number).clone(), (None, changer), true)
 }
 
 /// The client, with its first connection.
@@ -154,11 +143,9 @@ fn channel(
 
 /// Whether nothing has ended a connection, from when it is bound. When the clock jumps, nobody has said anything for so long, on any.
 fn is_sound(scene: &Scene, number: usize) -> bool {
-    let (plan, faults) = (&scene.shared.plan, scene.shared.notes.stage().faults());
-    let mut counted = FaultKind::ALL.iter().zip(faults);
-    let has_jumped = counted.any(|(kind, count)| *kind == FaultKind::ClockJump && count > 0);
+    let plan = &scene.shared.plan;
     let is_left_alone = |channels: &Channels| channels.is_sound(number, plan.is_gentle);
-    !has_jumped && plan.channels.as_ref().is_some_and(is_left_alone)
+    !scene.has_jumped() && plan.channels.as_ref().is_some_and(is_left_alone)
 }
 
 /// The laws of a run that is over.

@@ -26,7 +26,7 @@ use crate::memory::Watched;
 use crate::mischief::Tap;
 use crate::model::Chance;
 use crate::plan::End;
-use crate::server_task::Shared;
+use crate::shared::Shared;
 
 pub use outcome::check_read;
 pub use setup::{PASSWORD, USER};

@@ -9,7 +9,7 @@ use super::state::{Claim, File, Kept, Running, Step, What, expected, names};
 use super::{Phase, Work};
 use crate::common::{Breach, law};
 use crate::memory::Watched;
-use crate::server_task::Shared;
+use crate::shared::Shared;
 
 /// What is kept of a result.
 pub fn keep(result: Result<Reply<'_>, Failure>) -> Kept {

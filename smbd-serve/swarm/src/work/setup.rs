@@ -12,7 +12,7 @@ use super::Work;
 use super::state::{Claim, File, Running, Todo, Tree, What};
 use crate::memory::Watched;
 use crate::mischief::Tapped;
-use crate::server_task::EPOCH;
+use crate::shared::EPOCH;
 
 /// Of the only user.
 pub const USER: &str = "tester";
