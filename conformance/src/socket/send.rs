@@ -1,0 +1,259 @@
+//! The send queue of an end: messages and RDMA requests, carried out and completed in posting order.
+
+use std::collections::VecDeque;
+
+use smbd_core::error::{DisconnectReason, WorkError};
+use smbd_core::{BufferDescriptorV1, RdmaVerb, Token, WrId};
+
+use super::end::{SocketEnd, Stage};
+use super::frame::{DATA_MAX, Frame, Reason, Violation, broken};
+use super::memory::Buffer;
+use super::wire::{Brought, Wire};
+
+/// Bytes that wait for the socket, from which on no more work is begun.
+const AHEAD: usize = 1 << 18;
+/// Most receives that a peer may have posted.
+const RECEIVES_MAX: u32 = 1 << 16;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) enum Kind {
+    Send(Vec<u8>, Option<Token>),
+    Rdma { verb: RdmaVerb, buffer: Buffer, offset: u32, remote: BufferDescriptorV1 },
+    /// A message whose bytes are not inside their buffer.
+    Outside,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting(Kind),
+    /// Done when the socket has taken the stream up to here.
+    Leaving(u64),
+    /// A Read: where its data go, and how many they are.
+    Reading(Buffer, u32, u32),
+}
+
+#[derive(Debug)]
+struct Posted {
+    id: WrId,
+    signal: bool,
+    state: State,
+}
+
+/// What is posted, and what the peer allows.
+#[derive(Debug, Default)]
+pub(super) struct Sending {
+    posted: VecDeque<Posted>,
+    /// Of `posted`, from the front.
+    begun: usize,
+    /// Receives of the peer, as it told of them: how many of which length.
+    receives: VecDeque<(u32, u32)>,
+    receives_count: u32,
+    /// Reads under way at a time, at most.
+    read_depth: u16,
+    /// Where in the stream the data of the peer's Reads end that the socket has not taken.
+    served: VecDeque<u64>,
+}
+
+/// Why work was not begun.
+enum Held {
+    /// It has to wait.
+    Yet,
+    /// It cannot be done, and the connection ends.
+    Never(WorkError, Reason, String),
+}
+
+impl Sending {
+    pub(super) fn post(&mut self, id: WrId, signal: bool, kind: Kind) {
+        self.posted.push_back(Posted { id, signal, state: State::Waiting(kind) });
+    }
+
+    pub(super) fn limit_reads(&mut self, depth: u16) {
+        self.read_depth = depth;
+    }
+
+    /// The peer has posted receives.
+    pub(super) fn receives(&mut self, count: u32, length: u32) -> Result<(), Violation> {
+        let all = self.receives_count.checked_add(count).filter(|all| *all <= RECEIVES_MAX);
+        self.receives_count = all.ok_or_else(|| {
+            broken(format!("{count} receives besides {}, {RECEIVES_MAX} are valid", self.receives_count))
+        })?;
+        match self.receives.back_mut() {
+            Some((before, len)) if *len == length => *before += count,
+            _ if count > 0 => self.receives.push_back((count, length)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The data of the oldest Read.
+    pub(super) fn take_data(&mut self, data: &[u8]) -> Result<(), Violation> {
+        let mut reads = self.posted.iter_mut().filter_map(|posted| match &posted.state {
+            State::Reading(buffer, offset, len) => Some((buffer.clone(), *offset, *len, &mut posted.state)),
+            State::Waiting(_) | State::Leaving(_) => None,
+        });
+        let Some((buffer, offset, len, state)) = reads.next() else {
+            return Err(broken("READ DATA without a READ"));
+        };
+        if usize::try_from(len) != Ok(data.len()) {
+            return Err(broken(format!("READ DATA of {} bytes for a READ of {len}", data.len())));
+        }
+        // That it fits was looked at when it was asked for.
+        let _ = buffer.fill(offset, data);
+        *state = State::Leaving(0);
+        Ok(())
+    }
+
+    /// Reads of the peer whose data the socket has not taken.
+    pub(super) fn served(&mut self, handed: u64) -> usize {
+        while self.served.front().is_some_and(|end| *end <= handed) {
+            self.served.pop_front();
+        }
+        self.served.len()
+    }
+
+    pub(super) fn serve_until(&mut self, position: u64) {
+        self.served.push_back(position);
+    }
+
+    pub(super) fn oldest_read(&self) -> Option<WrId> {
+        let mut reads = self.posted.iter().filter(|posted| matches!(posted.state, State::Reading(..)));
+        reads.next().map(|posted| posted.id)
+    }
+
+    /// This work and all before it are done.
+    pub(super) fn forget_until(&mut self, id: WrId) {
+        while let Some(posted) = self.posted.pop_front() {
+            self.begun = self.begun.saturating_sub(1);
+            if posted.id == id {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = WrId> + use<> {
+        self.begun = 0;
+        std::mem::take(&mut self.posted).into_iter().map(|posted| posted.id)
+    }
+
+    fn reading(&self) -> usize {
+        self.posted.iter().filter(|posted| matches!(posted.state, State::Reading(..))).count()
+    }
+
+    /// Takes a receive of the peer for a message of so many bytes.
+    fn take_receive(&mut self, len: usize) -> Result<(), Held> {
+        let Some((count, length)) = self.receives.front_mut() else {
+            let text = format!("a message of {len} bytes has no receive at the peer");
+            return Err(Held::Never(WorkError::ReceiverNotReady, Reason::NoReceive, text));
+        };
+        if usize::try_from(*length).is_ok_and(|room| room < len) {
+            let text = format!("a message of {len} bytes, the receive has {length}");
+            return Err(Held::Never(WorkError::RemoteInvalidRequest, Reason::TooLong, text));
+        }
+        *count -= 1;
+        if *count == 0 {
+            self.receives.pop_front();
+        }
+        self.receives_count -= 1;
+        Ok(())
+    }
+
+    /// Begins the first work that was not begun.
+    fn begin(&mut self, wire: &mut Wire) -> Result<(), Held> {
+        let reading = self.reading();
+        let Some(Posted { state: State::Waiting(kind), .. }) = self.posted.get(self.begun) else {
+            return Err(Held::Yet);
+        };
+        let outside = || {
+            let text = "the local buffer of a work request is too short".to_owned();
+            Held::Never(WorkError::LocalProtection, Reason::Failed, text)
+        };
+        let too_long = |len: u32| {
+            let text = format!("a work request of {len} bytes, {DATA_MAX} are valid");
+            Held::Never(WorkError::LocalLength, Reason::Failed, text)
+        };
+        let state = match kind {
+            Kind::Outside => return Err(outside()),
+            Kind::Send(message, _) => {
+                self.take_receive(message.len())?;
+                let Some(Posted { state: State::Waiting(Kind::Send(message, invalidate)), .. }) =
+                    self.posted.get(self.begun)
+                else {
+                    return Err(Held::Yet);
+                };
+                State::Leaving(wire.queue(&Frame::Send { invalidate: *invalidate, message }))
+            }
+            Kind::Rdma { remote, .. } if usize::try_from(remote.length).is_ok_and(|len| len > DATA_MAX) => {
+                return Err(too_long(remote.length));
+            }
+            Kind::Rdma { verb: RdmaVerb::Write, buffer, offset, remote } => {
+                let data = buffer.copy(*offset, remote.length).map_err(|_| outside())?;
+                State::Leaving(wire.queue(&Frame::Write(*remote, &data)))
+            }
+            Kind::Rdma { verb: RdmaVerb::Read, buffer, offset, remote } => {
+                if reading >= usize::from(self.read_depth) {
+                    return Err(Held::Yet);
+                }
+                buffer.copy(*offset, remote.length).map_err(|_| outside())?;
+                wire.queue(&Frame::Read(*remote));
+                State::Reading(buffer.clone(), *offset, remote.length)
+            }
+        };
+        if let Some(posted) = self.posted.get_mut(self.begun) {
+            posted.state = state;
+        }
+        self.begun += 1;
+        Ok(())
+    }
+
+    /// Takes the first work if it is done.
+    fn next_done(&mut self, handed: u64) -> Option<(WrId, bool)> {
+        let is_done = |posted: &&Posted| matches!(posted.state, State::Leaving(end) if end <= handed);
+        let Posted { id, signal, .. } = self.posted.front().filter(is_done)?;
+        let done = (*id, *signal);
+        self.posted.pop_front();
+        self.begun -= 1;
+        Some(done)
+    }
+}
+
+impl SocketEnd {
+    /// Begins what can be begun, and completes what is done.
+    pub(super) fn advance(&mut self) {
+        let mut looked = false;
+        while self.stage == Stage::Up && self.wire.waiting() < AHEAD {
+            match self.sending.begin(&mut self.wire) {
+                Ok(()) => {}
+                Err(Held::Yet) => break,
+                // The receive that it needs may have been told of.
+                Err(Held::Never(WorkError::ReceiverNotReady, ..)) if !looked => {
+                    looked = true;
+                    if self.wire.read() == Brought::Bytes {
+                        self.take_frames();
+                    }
+                }
+                Err(Held::Never(error, reason, text)) => self.give_up(error, reason, &text),
+            }
+        }
+        self.wire.write();
+        while let Some((id, signal)) = self.sending.next_done(self.wire.handed()) {
+            if signal {
+                // The queues know every request that was posted.
+                let _ = self.queues.complete(id, Ok(()));
+            }
+        }
+    }
+
+    /// The work to be begun next failed, and with it the connection.
+    fn give_up(&mut self, error: WorkError, reason: Reason, text: &str) {
+        let failed = self.sending.posted.get(self.sending.begun).map(|posted| posted.id);
+        if let Some(id) = failed {
+            // The queues know every request that was posted.
+            let _ = self.queues.complete(id, Err(error));
+            self.sending.forget_until(id);
+        }
+        self.trouble.get_or_insert_with(|| format!("this end broke the connection: {reason}: {text}"));
+        self.end_with(reason, text);
+        self.over(DisconnectReason::DeviceFailed);
+    }
+}
