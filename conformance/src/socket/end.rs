@@ -82,7 +82,11 @@ pub struct SocketEnd {
 impl fmt::Debug for SocketEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { role, stage, trouble, .. } = self;
-        f.debug_struct("SocketEnd").field("role", role).field("stage", stage).field("trouble", trouble).finish()
+        f.debug_struct("SocketEnd")
+            .field("role", role)
+            .field("stage", stage)
+            .field("trouble", trouble)
+            .finish()
     }
 }
 
@@ -103,6 +107,14 @@ impl SocketEnd {
         let refused = stream.as_ref().err().map(reason_of);
         let end = Self::on(stream.unwrap_or_default(), Role::Initiator, config, clock);
         Self { refused, trouble: error, ..end }
+    }
+
+    /// Tells an initiator that its connection is not wanted.
+    pub fn refuse(stream: Stream) {
+        if let Ok(mut wire) = Wire::over(stream) {
+            wire.queue(&Frame::End(Reason::Refused, ""));
+            wire.end();
+        }
     }
 
     fn on(wire: Wire, role: Role, config: &Config, clock: Clock) -> Self {
@@ -179,7 +191,8 @@ impl SocketEnd {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: time.subsec_nanos().into(),
         });
-        let mut fds: Vec<_> = self.awaits().into_iter().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)).collect();
+        let mut fds: Vec<_> =
+            self.awaits().into_iter().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)).collect();
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),

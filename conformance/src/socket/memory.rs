@@ -123,10 +123,7 @@ impl Regions {
         let inside = |start: &u32| start.checked_add(length).is_some_and(|end| end <= size);
         start.filter(inside).map(|start| (region.buffer.clone(), start)).ok_or_else(|| {
             let (first, behind) = (BASE, BASE + u64::from(size));
-            format!(
-                "{length} bytes at 0x{offset:x}; token 0x{:x} opens 0x{first:x} to 0x{behind:x}",
-                token.0
-            )
+            format!("{length} bytes at 0x{offset:x}; token 0x{:x} opens 0x{first:x} to 0x{behind:x}", token.0)
         })
     }
 }

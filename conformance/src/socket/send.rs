@@ -19,7 +19,12 @@ const RECEIVES_MAX: u32 = 1 << 16;
 #[derive(Debug)]
 pub(super) enum Kind {
     Send(Vec<u8>, Option<Token>),
-    Rdma { verb: RdmaVerb, buffer: Buffer, offset: u32, remote: BufferDescriptorV1 },
+    Rdma {
+        verb: RdmaVerb,
+        buffer: Buffer,
+        offset: u32,
+        remote: BufferDescriptorV1,
+    },
     /// A message whose bytes are not inside their buffer.
     Outside,
 }

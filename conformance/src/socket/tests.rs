@@ -75,6 +75,7 @@ fn an_end_passes_every_line_of_the_kit_but_those_for_faults_that_a_socket_has_no
     assert!(report.passed(), "{report}");
     let skipped: Vec<_> = report.not_applicable().map(|outcome| outcome.id).collect();
     let none = ["rdma.", "invalidation.", "order.", "receive.", "completion.", "end.", "limits."];
-    let wrong: Vec<_> = skipped.iter().filter(|id| none.iter().any(|subject| id.starts_with(subject))).collect();
+    let wrong: Vec<_> =
+        skipped.iter().filter(|id| none.iter().any(|subject| id.starts_with(subject))).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
 }

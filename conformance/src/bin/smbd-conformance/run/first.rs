@@ -36,6 +36,7 @@ impl Run<'_> {
             // What is wrong with a negotiation is told by the cases.
             Ok(Liveness::Alive | Liveness::NoNegotiation { .. } | Liveness::NoAnswer { .. }) => None,
             Ok(Liveness::NoConnection { why, advice }) => {
+                let advice = self.known.arguments.target.advice_on_no_connection().unwrap_or(advice);
                 Some((format!("{name}: no connection: {why}"), Some(advice.to_owned())))
             }
             Ok(Liveness::NoRequest { why }) => {
