@@ -53,7 +53,7 @@ pub(super) enum Stage {
 
 /// One end of a connection over a socket: a backend with registered memory.
 ///
-/// Every message, RDMA Write and RDMA Read has at most [`DATA_MAX`] bytes. A send and a Write are complete when the socket has taken
+/// A message has at most [`DATA_MAX`] bytes. A send and a Write are complete when the socket has taken
 /// them, a Read when its data are there, all in posting order. After the end the socket stays open until this is dropped, so that
 /// the peer can read what was sent.
 pub struct SocketEnd {

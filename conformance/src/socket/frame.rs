@@ -11,7 +11,7 @@ pub const HEADER: usize = 8;
 pub const MAGIC: [u8; 8] = *b"SMBDSOCK";
 /// Version of the protocol.
 pub const VERSION: u16 = 1;
-/// Most bytes of one message, one RDMA Write or one RDMA Read.
+/// Most bytes of one message, and of the data of one WRITE or READ DATA.
 pub const DATA_MAX: usize = 1 << 20;
 /// Most bytes of the private data of a HELLO, and of the text of an END.
 const TEXT_MAX: usize = 512;
@@ -57,11 +57,11 @@ pub enum Frame<'a> {
         /// Its bytes.
         message: &'a [u8],
     },
-    /// An RDMA Write of these bytes.
+    /// An RDMA Write of these bytes, or a part of one.
     Write(BufferDescriptorV1, &'a [u8]),
     /// An RDMA Read.
     Read(BufferDescriptorV1),
-    /// The bytes of the oldest RDMA Read that has none.
+    /// The next bytes of the oldest RDMA Read that has not got all.
     ReadData(&'a [u8]),
     /// The connection is over.
     End(Reason, &'a str),

@@ -6,7 +6,7 @@ use smbd_core::error::{DisconnectReason, WorkError};
 use smbd_core::{BufferDescriptorV1, Head, Input, RdmaVerb, RecvId, Token};
 
 use super::end::{Report, SocketEnd, Stage};
-use super::frame::{DATA_MAX, Frame, Hello, Reason, Violation, broken};
+use super::frame::{Frame, Hello, Reason, Violation, broken};
 
 /// Receives that are posted, their buffers, and how many the peer was told of.
 #[derive(Debug)]
@@ -150,18 +150,19 @@ impl SocketEnd {
     }
 
     fn take_read(&mut self, remote: BufferDescriptorV1) -> Result<(), Violation> {
-        if usize::try_from(remote.length).is_ok_and(|len| len > DATA_MAX) {
-            return Err(broken(format!("READ of {} bytes, {DATA_MAX} are valid", remote.length)));
-        }
-        let served = self.sending.served(self.wire.handed());
+        let served = self.sending.served();
         if served >= usize::from(self.own.inbound_reads) {
             return Err(broken(format!("a READ besides {served}, as many as HELLO allows")));
         }
-        let (buffer, at) = self.regions.reach(RdmaVerb::Read, remote).map_err(no_access)?;
-        let data = buffer.copy(at, remote.length).map_err(|error| no_access(error.to_string()))?;
-        let position = self.wire.queue(&Frame::ReadData(&data));
-        self.sending.serve_until(position);
+        self.regions.reach(RdmaVerb::Read, remote).map_err(no_access)?;
+        self.sending.serve(remote);
         Ok(())
+    }
+
+    /// Bytes for a Read of the peer, if they are still open to it.
+    pub(super) fn bytes_for_read(&self, remote: BufferDescriptorV1) -> Result<Vec<u8>, Violation> {
+        let (buffer, at) = self.regions.reach(RdmaVerb::Read, remote).map_err(no_access)?;
+        buffer.copy(at, remote.length).map_err(|error| no_access(error.to_string()))
     }
 
     fn take_end(&mut self, reason: Reason, text: &str) {

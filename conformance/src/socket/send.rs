@@ -56,8 +56,8 @@ pub(super) struct Sending {
     receives_count: u32,
     /// Reads under way at a time, at most.
     read_depth: u16,
-    /// Where in the stream the data of the peer's Reads end that the socket has not taken.
-    served: VecDeque<u64>,
+    /// Reads of the peer, without what was queued of them already.
+    served: VecDeque<BufferDescriptorV1>,
 }
 
 /// Why work was not begun.
@@ -91,34 +91,32 @@ impl Sending {
         Ok(())
     }
 
-    /// The data of the oldest Read.
+    /// Data of the oldest Read.
     pub(super) fn take_data(&mut self, data: &[u8]) -> Result<(), Violation> {
-        let mut reads = self.posted.iter_mut().filter_map(|posted| match &posted.state {
-            State::Reading(buffer, offset, len) => Some((buffer.clone(), *offset, *len, &mut posted.state)),
-            State::Waiting(_) | State::Leaving(_) => None,
-        });
-        let Some((buffer, offset, len, state)) = reads.next() else {
-            return Err(broken("READ DATA without a READ"));
-        };
-        if usize::try_from(len) != Ok(data.len()) {
-            return Err(broken(format!("READ DATA of {} bytes for a READ of {len}", data.len())));
-        }
+        let is_reading = |posted: &&mut Posted| matches!(posted.state, State::Reading(..));
+        let oldest = self.posted.iter_mut().find(is_reading).map(|posted| &mut posted.state);
+        let Some(state) = oldest else { return Err(broken("READ DATA without a READ")) };
+        let State::Reading(buffer, offset, left) = state else { return Ok(()) };
+        let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let rest = left.checked_sub(len).filter(|rest| len > 0 || *rest == 0);
+        let rest =
+            rest.ok_or_else(|| broken(format!("READ DATA of {len} bytes, {left} are left of the READ")))?;
         // That it fits was looked at when it was asked for.
-        let _ = buffer.fill(offset, data);
-        *state = State::Leaving(0);
+        let _ = buffer.fill(*offset, data);
+        (*offset, *left) = (offset.saturating_add(len), rest);
+        if rest == 0 {
+            *state = State::Leaving(0);
+        }
         Ok(())
     }
 
-    /// Reads of the peer whose data the socket has not taken.
-    pub(super) fn served(&mut self, handed: u64) -> usize {
-        while self.served.front().is_some_and(|end| *end <= handed) {
-            self.served.pop_front();
-        }
+    /// Reads of the peer whose data have not been queued as a whole.
+    pub(super) fn served(&self) -> usize {
         self.served.len()
     }
 
-    pub(super) fn serve_until(&mut self, position: u64) {
-        self.served.push_back(position);
+    pub(super) fn serve(&mut self, remote: BufferDescriptorV1) {
+        self.served.push_back(remote);
     }
 
     pub(super) fn oldest_read(&self) -> Option<WrId> {
@@ -173,10 +171,6 @@ impl Sending {
             let text = "the local buffer of a work request is too short".to_owned();
             Held::Never(WorkError::LocalProtection, Reason::Failed, text)
         };
-        let too_long = |len: u32| {
-            let text = format!("a work request of {len} bytes, {DATA_MAX} are valid");
-            Held::Never(WorkError::LocalLength, Reason::Failed, text)
-        };
         let state = match kind {
             Kind::Outside => return Err(outside()),
             Kind::Send(message, _) => {
@@ -188,12 +182,9 @@ impl Sending {
                 };
                 State::Leaving(wire.queue(&Frame::Send { invalidate: *invalidate, message }))
             }
-            Kind::Rdma { remote, .. } if usize::try_from(remote.length).is_ok_and(|len| len > DATA_MAX) => {
-                return Err(too_long(remote.length));
-            }
             Kind::Rdma { verb: RdmaVerb::Write, buffer, offset, remote } => {
                 let data = buffer.copy(*offset, remote.length).map_err(|_| outside())?;
-                State::Leaving(wire.queue(&Frame::Write(*remote, &data)))
+                State::Leaving(queue_write(wire, *remote, &data))
             }
             Kind::Rdma { verb: RdmaVerb::Read, buffer, offset, remote } => {
                 if reading >= usize::from(self.read_depth) {
@@ -222,9 +213,66 @@ impl Sending {
     }
 }
 
+/// Queues a Write. Where it ends in the stream.
+fn queue_write(wire: &mut Wire, remote: BufferDescriptorV1, data: &[u8]) -> u64 {
+    let mut rest = remote;
+    let mut end = 0;
+    // One of no bytes is a frame, too.
+    let pieces = data.chunks(DATA_MAX).chain(data.is_empty().then_some(data));
+    for piece in pieces {
+        let (first, behind) = cut(rest, piece.len());
+        end = wire.queue(&Frame::Write(first, piece));
+        rest = behind;
+    }
+    end
+}
+
+/// The first bytes of what a descriptor describes, at most so many, and what is behind them.
+fn cut(whole: BufferDescriptorV1, len: usize) -> (BufferDescriptorV1, BufferDescriptorV1) {
+    let length = u32::try_from(len).unwrap_or(u32::MAX).min(whole.length);
+    let offset = whole.offset.wrapping_add(length.into());
+    let behind = BufferDescriptorV1 { offset, length: whole.length - length, ..whole };
+    (BufferDescriptorV1 { length, ..whole }, behind)
+}
+
 impl SocketEnd {
+    /// Queues data for Reads of the peer.
+    fn serve(&mut self) {
+        while self.stage == Stage::Up && self.wire.waiting() < AHEAD {
+            let Some(next) = self.sending.served.front_mut() else { return };
+            let (piece, behind) = cut(*next, AHEAD);
+            *next = behind;
+            if behind.length == 0 {
+                self.sending.served.pop_front();
+            }
+            match self.bytes_for_read(piece) {
+                Ok(data) => {
+                    self.wire.queue(&Frame::ReadData(&data));
+                }
+                Err(violation) => self.fail(&violation),
+            }
+        }
+    }
+
     /// Begins what can be begun, and completes what is done.
     pub(super) fn advance(&mut self) {
+        let mut before = None;
+        // What the socket has taken makes room for more.
+        while before != Some(self.wire.handed()) {
+            before = Some(self.wire.handed());
+            self.serve();
+            self.begin_work();
+            self.wire.write();
+        }
+        while let Some((id, signal)) = self.sending.next_done(self.wire.handed()) {
+            if signal {
+                // The queues know every request that was posted.
+                let _ = self.queues.complete(id, Ok(()));
+            }
+        }
+    }
+
+    fn begin_work(&mut self) {
         let mut looked = false;
         while self.stage == Stage::Up && self.wire.waiting() < AHEAD {
             match self.sending.begin(&mut self.wire) {
@@ -238,13 +286,6 @@ impl SocketEnd {
                     }
                 }
                 Err(Held::Never(error, reason, text)) => self.give_up(error, reason, &text),
-            }
-        }
-        self.wire.write();
-        while let Some((id, signal)) = self.sending.next_done(self.wire.handed()) {
-            if signal {
-                // The queues know every request that was posted.
-                let _ = self.queues.complete(id, Ok(()));
             }
         }
     }

@@ -1,0 +1,65 @@
+//! The suite over sockets: the examples of an implementer's side pass all that applies to them.
+
+mod field;
+#[expect(dead_code, reason = "its main is the example's")]
+#[path = "../../examples/socket_echo.rs"]
+mod socket_echo;
+
+use std::collections::BTreeSet;
+use std::thread;
+
+use field::{Implementation, failures, plays};
+use smbd_conformance::catalogue::UnderTest;
+use smbd_conformance::socket::Address;
+use smbd_conformance::suite::{Outcome, Played};
+
+/// The example in Rust, in threads of this program.
+struct Rust;
+
+impl Implementation for Rust {
+    fn accept(&self, at: &Address) {
+        let listener = at.listen().unwrap();
+        thread::spawn(move || socket_echo::accept(&listener));
+    }
+
+    fn connect(&self, to: &Address) {
+        let to = to.clone();
+        thread::spawn(move || socket_echo::connect(&to));
+    }
+}
+
+/// Why cases are not played, however a peer is made that is another program and has no RDMA device.
+const NOT_APPLICABLE: [&str; 6] = [
+    "private data are not the script's matter here",
+    "the case is about an SMB2",
+    "the peer's settings are its own",
+    "the peer's upper layer cannot be looked at",
+    "the peer's upper layer is not SMB2",
+    "this network cannot be told to fail",
+];
+
+fn passes(played: &[Played], least: usize) {
+    let failed = failures(played);
+    assert!(failed.is_empty(), "{} failed\n{}", failed.len(), failed.join("\n"));
+    let passed = played.iter().filter(|played| played.outcome == Outcome::Passed).count();
+    assert!(passed >= least, "{passed} passed");
+    let reasons: BTreeSet<_> = played
+        .iter()
+        .filter_map(|played| match &played.outcome {
+            Outcome::NotApplicable(why) => Some(why.as_str()),
+            _ => None,
+        })
+        .filter(|why| !NOT_APPLICABLE.iter().any(|known| why.starts_with(known)))
+        .collect();
+    assert!(reasons.is_empty(), "{reasons:?}");
+}
+
+#[test]
+fn the_example_in_rust_passes_as_acceptor() {
+    passes(&plays("rust", &Rust, UnderTest::Acceptor, |_| true), 80);
+}
+
+#[test]
+fn the_example_in_rust_passes_as_initiator() {
+    passes(&plays("rust", &Rust, UnderTest::Initiator, |_| true), 80);
+}
