@@ -15,12 +15,12 @@ use smbd_core::backend::{Backend as _, drive};
 use smbd_core::{Config, Endpoint, Params, PhaseName, Role};
 use smbd_tools::exercise::{Limits, Server};
 
-pub type Failure = Box<dyn Error + Send + Sync>;
+type Failure = Box<dyn Error + Send + Sync>;
 
 /// Between two attempts to connect: the suite listens anew for each case.
 const PAUSE: Duration = Duration::from_millis(20);
 
-pub fn main() -> ExitCode {
+fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--listen", at] => listen(at).and_then(|listener| accept(&listener)),
@@ -41,7 +41,7 @@ fn listen(at: &str) -> Result<Listener, Failure> {
 }
 
 /// Serves each connection on a thread of its own.
-pub fn accept(listener: &Listener) -> Result<(), Failure> {
+pub(crate) fn accept(listener: &Listener) -> Result<(), Failure> {
     loop {
         let stream = listener.wait()?;
         thread::spawn(move || report(serve(stream, Role::Acceptor, None)));
@@ -50,7 +50,7 @@ pub fn accept(listener: &Listener) -> Result<(), Failure> {
 
 /// Connects again and again. A connection stays until the suite ends it; as soon as the suite has accepted one, the next is
 /// asked for, because cases may need several.
-pub fn connect(to: &Address) -> Result<(), Failure> {
+pub(crate) fn connect(to: &Address) -> Result<(), Failure> {
     loop {
         let Ok(stream) = to.connect() else {
             thread::sleep(PAUSE);
