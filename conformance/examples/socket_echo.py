@@ -1,283 +1,159 @@
 #!/usr/bin/env python3
-"""SMB Direct (MS-SMBD 12.0) with an upper layer that returns each message, written from the specification. An implementer's side for
-`smbd-conformance run --target socket`: class Device speaks docs/socket-target.md, class Connection speaks MS-SMBD.
+"""SMB Direct below an upper layer that returns each message, an implementer's side for `smbd-conformance run --target socket`.
+Written from MS-SMBD 12.0, with its names; socket_device.py takes the place of an RDMA device.
 
     python3 conformance/examples/socket_echo.py --listen /tmp/smbd.sock
     python3 conformance/examples/socket_echo.py --connect 127.0.0.1:5445
 """
-import collections, os, select, socket, struct, sys, threading, time
-
-HELLO, RECEIVES, READY, SEND, WRITE, READ, READ_DATA, END = range(1, 9)
-LENGTHS = {HELLO: (16, 528), RECEIVES: (8, 8), READY: (0, 0), SEND: (8, 8 + 2**20), WRITE: (16, 16 + 2**20),
-           READ: (16, 16), READ_DATA: (0, 2**20), END: (4, 516)}
-MAGIC, INITIATOR, ACCEPTOR = b"SMBDSOCK", 0, 1
-
-
-class Over(Exception):
-    """The connection is over; the peer is told this reason of docs/socket-target.md."""
-
-    def __init__(self, text, reason=0):
-        super().__init__(text)
-        self.text, self.reason = text, reason
-
-
-class Device:
-    """A queue pair over a socket. No memory is registered here, so every RDMA request of the peer is an access error."""
-
-    def __init__(self, sock, role):
-        self.sock, self.role, self.came, self.heard, self.ready = sock, role, b"", False, False
-        self.posted, self.theirs = collections.deque(), collections.deque()  # lengths of receives: ours, the peer's
-        sock.settimeout(5)
-
-    def frame(self, kind, body):
-        self.sock.sendall(struct.pack("<II", len(body), kind) + body)
-
-    def begin(self):
-        self.frame(HELLO, MAGIC + struct.pack("<HBBHH", 1, self.role, 0, 16, 16))
-        self.post(1, 512)
-        self.frame(READY, b"")
-
-    def post(self, count, length):
-        self.posted.extend([length] * count)
-        self.frame(RECEIVES, struct.pack("<II", count, length))
-
-    def send(self, message):
-        if not self.theirs or self.theirs.popleft() < len(message):
-            raise Over("a message without a receive that is long enough", 4)
-        self.frame(SEND, bytes(8) + message)
-
-    def receive(self, until):
-        """The next message, or READY as b""; None when it is late."""
-        while (frame := self.parse()) is None:
-            left = max(0, until - time.monotonic())
-            if not select.select([self.sock], [], [], left)[0]:
-                return None
-            got = self.sock.recv(1 << 16)
-            if not got:
-                raise Over("the peer has closed the socket")
-            self.came += got
-        return self.take(*frame)
-
-    def parse(self):
-        if len(self.came) < 8:
-            return None
-        length, kind = struct.unpack_from("<II", self.came)
-        least, most = LENGTHS.get(kind, (1, 0))
-        if not least <= length <= most:
-            raise Over(f"a frame of kind {kind} and {length} bytes", 3)
-        if len(self.came) < 8 + length:
-            return None
-        body, self.came = self.came[8:8 + length], self.came[8 + length:]
-        return kind, body
-
-    def take(self, kind, body):
-        if kind == END:
-            raise Over("the peer has ended the connection")
-        if not self.heard:
-            if kind != HELLO or body[:8] != MAGIC or body[10] != 1 - self.role:
-                raise Over("no HELLO of the other role", 3)
-            if struct.unpack_from("<H", body, 8) != (1,):
-                raise Over("version 1 is spoken here", 2)
-            self.heard = True
-        elif kind == RECEIVES:
-            count, length = struct.unpack("<II", body)
-            if len(self.theirs) + count > 65536:
-                raise Over("more than 65536 receives", 3)
-            self.theirs.extend([length] * count)
-        elif kind == READY and not self.ready:
-            self.ready = True
-            return b""
-        elif kind == SEND and self.ready:
-            if not self.posted:
-                raise Over("a message without a receive", 4)
-            if self.posted.popleft() < len(body) - 8:
-                raise Over("a message longer than its receive", 5)
-            if struct.unpack_from("<I", body)[0]:
-                raise Over("no token is valid", 7)
-            return body[8:]
-        elif kind in (WRITE, READ) and self.ready:
-            raise Over("no memory is registered", 6)
-        else:
-            raise Over(f"a frame of kind {kind} at this time", 3)
-        return self.receive(0) if self.came else None
+import os, socket, struct, sys, threading, time
+from collections import deque
+from socket_device import ACCEPTOR, END, INITIATOR, Device, Over
 
 
 class Connection:
-    """MS-SMBD 3.1: the names are those of 3.1.1.1."""
-
-    CREDIT_MAX, RESPONSE_REQUESTED, KEEPALIVE, ANSWER = 255, 1, 120, 5
+    CREDIT_MAX, RESPONSE_REQUESTED, KEEPALIVE_INTERVAL, ANSWER = 255, 1, 120, 5
 
     def __init__(self, sock, role, up=lambda: None):
         self.device, self.up = Device(sock, role), up
         self.max_send_size, self.max_receive_size, self.max_fragmented_recv_size = 1364, 8192, 131072
-        self.send_credits = self.receive_credits = self.receive_credit_target = 0
-        self.send_queue, self.parts, self.remaining = collections.deque(), [], 0
-        self.send_immediate, self.keepalive = False, "NONE"
+        self.send_credits = self.receive_credits = self.remaining = 0
+        self.send_queue, self.parts, self.send_immediate, self.keepalive = deque(), [], False, "NONE"
 
     def run(self):
         try:
-            self.device.begin()
-            until = time.monotonic() + (5 if self.device.role == ACCEPTOR else 120)  # 3.1.2.1, 3.1.7.2
-            self.await_message(until, b"")
-            self.up()
-            if self.device.role == ACCEPTOR:
-                self.on_request(self.await_message(until))
-            else:
-                self.device.send(struct.pack("<HHHHIII", 0x100, 0x100, 0, self.CREDIT_MAX, self.max_send_size,
-                                             self.max_receive_size, self.max_fragmented_recv_size))
-                self.on_response(self.await_message(until))
+            self.negotiate()
             self.established()
-        except Over as over:
+        except (Over, OSError) as why:
             try:
-                self.device.frame(END, struct.pack("<I", over.reason) + over.text.encode())
+                text, reason = why.args if isinstance(why, Over) else ("the socket failed", 8)
+                self.device.frame(END, struct.pack("<I", reason) + text.encode())
                 self.device.sock.shutdown(socket.SHUT_WR)
             except OSError:
                 pass
-        except OSError:
-            pass
-        finally:
-            self.up()
-            self.device.sock.close()
+        self.up()
+        self.device.sock.close()
 
-    def await_message(self, until, empty=None):
-        """READY if that is to come, or else the message of a negotiation."""
-        while time.monotonic() < until:
-            message = self.device.receive(until)
-            if message is not None:
-                return message
-        raise Over("the negotiation timer has expired")  # 3.1.6.1
+    def negotiate(self):
+        until = time.monotonic() + (5 if self.device.role == ACCEPTOR else 120)  # 3.1.7.2, 3.1.4.1
+        self.device.begin()
+        ready = self.device.receive(until)
+        self.up()
+        if self.device.role == INITIATOR and ready is not None:  # 3.1.5.2
+            self.device.send(struct.pack("<HHHHIII", 0x100, 0x100, 0, self.CREDIT_MAX, self.max_send_size,
+                                         self.max_receive_size, self.max_fragmented_recv_size))
+        message = self.device.receive(until)
+        if message is None:
+            raise Over("the Negotiation Timer has expired", 0)  # 3.1.6.1
+        (self.on_request if self.device.role == ACCEPTOR else self.on_response)(message)
+
+    def respond(self, version, requested, granted, status, *sizes):  # 3.1.5.3
+        self.device.send(struct.pack("<HHHHHHIIIII", 0x100, 0x100, version, 0, requested, granted, status, *sizes))
 
     def on_request(self, message):  # 3.1.5.6
         if len(message) < 20:
-            raise Over("a Negotiate Request of less than 20 bytes")
-        low, high, _, credits, preferred, receive, fragmented = struct.unpack_from("<HHHHIII", message)
+            raise Over("a Negotiate Request of less than 20 bytes", 0)
+        low, high, _, requested, preferred, receive, fragmented = struct.unpack_from("<HHHHIII", message)
         if not low <= 0x100 <= high:
-            self.device.send(struct.pack("<HHHHHHIIIII", 0x100, 0x100, 0, 0, 0, 0, 0xC00000BB, 0, 0, 0, 0))
-            raise Over("a version that is not spoken")
-        if credits < 1 or receive < 128 or fragmented < 131072:
-            raise Over("a Negotiate Request with values that are too small")
-        self.settle(preferred, receive, fragmented, credits)
-        granted = self.grant()
-        self.device.send(struct.pack("<HHHHHHIIIII", 0x100, 0x100, 0x100, 0, self.CREDIT_MAX, granted, 0, 1 << 20,
-                                     self.max_send_size, self.max_receive_size, self.max_fragmented_recv_size))
+            self.respond(0, 0, 0, 0xC00000BB, 0, 0, 0, 0)
+            raise Over("a version that is not spoken", 0)
+        self.settle(requested, preferred, receive, fragmented)
+        self.respond(0x100, self.CREDIT_MAX, self.grant(), 0, 1 << 20, self.max_send_size, self.max_receive_size,
+                     self.max_fragmented_recv_size)
 
     def on_response(self, message):  # 3.1.5.7
         if len(message) < 32:
-            raise Over("a Negotiate Response of less than 32 bytes")
-        (_, _, version, _, credits, granted, status, _, preferred, receive,
-         fragmented) = struct.unpack_from("<HHHHHHIIIII", message)
-        if status or version != 0x100 or credits < 1 or granted < 1:
-            raise Over("a Negotiate Response that is no success")
-        if preferred > self.max_receive_size or receive < 128 or fragmented < 131072:
-            raise Over("a Negotiate Response with values out of range")
-        self.settle(preferred, receive, fragmented, credits)
+            raise Over("a Negotiate Response of less than 32 bytes", 0)
+        _, _, version, _, requested, granted, status, _, *sizes = struct.unpack_from("<HHHHHHIIIII", message)
+        if status or version != 0x100 or granted < 1 or sizes[0] > self.max_receive_size:
+            raise Over("a Negotiate Response that is no success", 0)
+        self.settle(requested, *sizes)
         self.send_credits = granted
 
-    def settle(self, preferred, receive, fragmented, credits):
+    def settle(self, requested, preferred, receive, fragmented):
+        if requested < 1 or receive < 128 or fragmented < 131072:
+            raise Over("a negotiation with values that are too small", 0)
+        self.receive_credit_target, self.max_fragmented_send_size = requested, fragmented
         self.max_receive_size = max(128, min(self.max_receive_size, preferred))
         self.max_send_size = min(self.max_send_size, receive)
-        self.max_fragmented_send_size, self.receive_credit_target = fragmented, credits
 
     def grant(self):  # 3.1.5.9
         new = min(self.receive_credit_target, self.CREDIT_MAX) - self.receive_credits
-        if new <= 0 and self.send_credits == 1 and self.receive_credits < self.CREDIT_MAX:
-            new = 1
         if new <= 0:
-            return 0
-        self.device.post(new, self.max_receive_size)
+            new = int(self.send_credits == 1 and self.receive_credits < self.CREDIT_MAX)
+        if new:
+            self.device.post(new, self.max_receive_size)
         self.receive_credits += new
         return new
 
     def established(self):
-        idle = time.monotonic() + self.KEEPALIVE
+        idle = time.monotonic() + self.KEEPALIVE_INTERVAL
         while True:
             self.send()
             message = self.device.receive(idle)
-            if message:
-                idle, self.keepalive = time.monotonic() + self.KEEPALIVE, "NONE"
+            if message is not None:
+                idle, self.keepalive = time.monotonic() + self.KEEPALIVE_INTERVAL, "NONE"
                 self.on_data(message)
-            elif message is None and time.monotonic() >= idle:  # 3.1.6.2
-                if self.keepalive != "NONE":
-                    raise Over("no answer to a keepalive")
+            elif self.keepalive != "NONE":  # 3.1.6.2
+                raise Over("no answer to a keepalive", 0)
+            else:
                 idle, self.keepalive, self.send_immediate = time.monotonic() + self.ANSWER, "PENDING", True
 
     def on_data(self, message):  # 3.1.5.8
         if len(message) < 20:
-            raise Over("a Data Transfer message of less than 20 bytes")
+            raise Over("a Data Transfer message of less than 20 bytes", 0)
         requested, granted, flags, _, remaining, offset, length = struct.unpack_from("<HHHHIII", message)
         if requested < 1 or offset % 8 or offset + length > len(message) or (length and offset < 20):
-            raise Over("a Data Transfer message with wrong values")
-        if self.send_credits + granted > 65535:
-            raise Over("more than 65535 credits")
-        if length + remaining > self.max_fragmented_recv_size:
-            raise Over("a message longer than MaxFragmentedSize")
-        self.receive_credits -= 1
-        self.receive_credit_target = requested
+            raise Over("a Data Transfer message with wrong values", 0)
+        if length + remaining > self.max_fragmented_recv_size or self.send_credits + granted > 65535:
+            raise Over("a message longer than MaxFragmentedSize, or more credits than there are", 0)
+        self.receive_credits, self.receive_credit_target = self.receive_credits - 1, requested
         self.send_credits += granted
-        if flags & self.RESPONSE_REQUESTED:
-            self.send_immediate = True
-        if length == 0 and remaining == 0 and not self.remaining:
-            return
-        if self.remaining and length + remaining != self.remaining:
-            raise Over("a fragment that does not continue its message")
-        self.parts.append(message[offset:offset + length])
-        self.remaining = remaining
-        if not remaining:
-            whole, self.parts = b"".join(self.parts), []
-            self.message(whole)
+        self.send_immediate |= bool(flags & self.RESPONSE_REQUESTED)
+        if length or remaining or self.remaining:
+            if self.remaining and length + remaining != self.remaining:
+                raise Over("a fragment that does not continue its message", 0)
+            self.parts.append(message[offset:offset + length])
+            self.remaining = remaining
+            if not remaining:
+                whole, self.parts = b"".join(self.parts), []
+                self.send_message(whole)  # the upper layer
 
-    def message(self, whole):  # the upper layer; 3.1.5.4
-        if len(whole) > self.max_fragmented_send_size:
-            return
+    def send_message(self, whole):  # 3.1.5.4
         size = self.max_send_size - 24
-        for at in range(0, len(whole), size):
+        for at in range(0, len(whole) if len(whole) <= self.max_fragmented_send_size else 0, size):
             piece = whole[at:at + size]
             self.send_queue.append((len(whole) - at - len(piece), piece))
 
     def send(self):  # 3.1.5.1
-        low = min(self.receive_credit_target, self.CREDIT_MAX) // 4
-        while self.send_queue or self.send_immediate or self.receive_credits <= low:
-            if self.send_credits == 0:
-                return
+        few = min(self.receive_credit_target, self.CREDIT_MAX) // 4
+        while self.send_credits and (self.send_queue or self.send_immediate or self.receive_credits <= few):
             granted = self.grant()
             if self.send_credits == 1 and granted == 0:
                 return
             remaining, piece = self.send_queue.popleft() if self.send_queue else (0, b"")
-            flags, self.send_immediate = 0, False
-            if self.keepalive == "PENDING":
-                flags, self.keepalive = self.RESPONSE_REQUESTED, "SENT"
-            offset = 24 if piece else 0
-            self.send_credits -= 1
-            header = struct.pack("<HHHHIII", self.CREDIT_MAX, granted, flags, 0, remaining, offset, len(piece))
-            self.device.send(header + (bytes(4) + piece if piece else b""))
-
-
-def address(text):
-    if "/" in text:
-        return socket.AF_UNIX, text
-    host, port = text.rsplit(":", 1)
-    return socket.AF_INET6 if ":" in host else socket.AF_INET, (host.strip("[]"), int(port))
+            flags = self.RESPONSE_REQUESTED if self.keepalive == "PENDING" else 0
+            self.keepalive = "SENT" if flags else self.keepalive
+            self.send_immediate, self.send_credits = False, self.send_credits - 1
+            offset, body = (24, bytes(4) + piece) if piece else (0, b"")
+            self.device.send(struct.pack("<HHHHIII", self.CREDIT_MAX, granted, flags, 0, remaining, offset, len(piece)) + body)
 
 
 def accept(family, at):
     if family == socket.AF_UNIX and os.path.exists(at):
         os.unlink(at)
-    listener = socket.create_server(at, family=family) if family != socket.AF_UNIX else socket.socket(family)
-    if family == socket.AF_UNIX:
-        listener.bind(at)
-        listener.listen()
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(at)
+    listener.listen()
     while True:
-        sock, _ = listener.accept()
-        threading.Thread(target=Connection(sock, ACCEPTOR).run, daemon=True).start()
+        threading.Thread(target=Connection(listener.accept()[0], ACCEPTOR).run, daemon=True).start()
 
 
 def connect(family, to):
     """Connects again and again; the next one when the last is up or was refused, because cases may need several."""
     while True:
         sock, up = socket.socket(family), threading.Event()
-        try:
-            sock.connect(to)
-        except OSError:
+        if sock.connect_ex(to):
             sock.close()
             time.sleep(0.02)
             continue
@@ -288,4 +164,6 @@ def connect(family, to):
 if __name__ == "__main__":
     if len(sys.argv) != 3 or sys.argv[1] not in ("--listen", "--connect"):
         sys.exit("usage: socket_echo.py --listen ADDR:PORT|PATH, or --connect ADDR:PORT|PATH")
-    (accept if sys.argv[1] == "--listen" else connect)(*address(sys.argv[2]))
+    host, _, port = sys.argv[2].rpartition(":")
+    place = (socket.AF_UNIX, sys.argv[2]) if "/" in sys.argv[2] else (socket.AF_INET, (host, int(port)))
+    (accept if sys.argv[1] == "--listen" else connect)(*place)

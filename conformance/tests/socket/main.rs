@@ -1,17 +1,18 @@
 //! The suite over sockets: the examples of an implementer's side pass all that applies to them.
 
+mod broken;
 mod field;
+mod program;
+mod python;
 #[expect(dead_code, reason = "its main is the example's")]
 #[path = "../../examples/socket_echo.rs"]
 mod socket_echo;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::process::{Child, Command};
-use std::sync::Mutex;
 use std::thread;
 
 use field::{Implementation, failures, plays};
+use python::Python;
 use smbd_conformance::catalogue::UnderTest;
 use smbd_conformance::socket::Address;
 use smbd_conformance::suite::{Outcome, Played};
@@ -28,47 +29,6 @@ impl Implementation for Rust {
     fn connect(&self, to: &Address) {
         let to = to.clone();
         thread::spawn(move || socket_echo::connect(&to));
-    }
-}
-
-/// The example in Python, as a program.
-struct Python {
-    file: PathBuf,
-    running: Mutex<Vec<Child>>,
-}
-
-impl Python {
-    fn example() -> Self {
-        let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/socket_echo.py");
-        Self { file, running: Mutex::default() }
-    }
-
-    fn begin(&self, option: &str, at: &Address) {
-        let mut command = Command::new("python3");
-        command.arg(&self.file).args([option, &at.to_string()]);
-        self.running.lock().unwrap().push(command.spawn().unwrap());
-    }
-}
-
-impl Drop for Python {
-    fn drop(&mut self) {
-        for running in self.running.get_mut().unwrap() {
-            running.kill().unwrap();
-            running.wait().unwrap();
-        }
-    }
-}
-
-impl Implementation for Python {
-    fn accept(&self, at: &Address) {
-        self.begin("--listen", at);
-        while at.connect().is_err() {
-            thread::yield_now();
-        }
-    }
-
-    fn connect(&self, to: &Address) {
-        self.begin("--connect", to);
     }
 }
 
