@@ -15,8 +15,8 @@ struct Mistake {
     name: &'static str,
     line: &'static str,
     instead: &'static str,
-    /// The cases that are played.
-    group: &'static str,
+    /// The case that is played.
+    case: &'static str,
     /// The section that has to be named.
     section: &'static str,
 }
@@ -46,7 +46,7 @@ impl Drop for Folder {
 fn is_named(mistake: &Mistake) {
     let folder = Folder::with(mistake);
     let python = Python::of(folder.0.join("socket_echo.py"));
-    let played = plays(mistake.name, &python, UnderTest::Acceptor, |case| case.group == mistake.group);
+    let played = plays(mistake.name, &python, UnderTest::Acceptor, |case| case.name == mistake.case);
     let failed = played.iter().filter(|played| played.outcome == Outcome::Failed);
     let broken: BTreeSet<_> =
         failed.flat_map(|played| &played.findings).flat_map(|finding| finding.statements.clone()).collect();
@@ -59,8 +59,8 @@ fn a_credit_that_is_not_granted_breaks_3_1_5_9() {
     is_named(&Mistake {
         name: "credit-lost",
         line: "        self.receive_credits += new\n        return new\n",
-        instead: "        self.receive_credits += new\n        return new - 1 if self.send_credits else new\n",
-        group: "credits",
+        instead: "        self.receive_credits += new\n        return max(new - 1, 0) if self.send_credits else new\n",
+        case: "credits::no_credit_is_ever_lost",
         section: "3.1.5.9",
     });
 }
@@ -70,8 +70,8 @@ fn a_wrong_remaining_data_length_breaks_3_1_5_4() {
     is_named(&Mistake {
         name: "remaining-wrong",
         line: "self.send_queue.append((len(whole) - at - len(piece), piece))",
-        instead: "self.send_queue.append((len(whole) - at if at else len(whole) - len(piece), piece))",
-        group: "fragments",
+        instead: "self.send_queue.append((len(whole) - at - len(piece) and len(whole) - at, piece))",
+        case: "fragments::a_message_is_cut_exactly",
         section: "3.1.5.4",
     });
 }
@@ -82,7 +82,7 @@ fn a_keepalive_that_is_not_answered_breaks_3_1_5_8() {
         name: "keepalive-unanswered",
         line: "self.send_immediate |= bool(flags & self.RESPONSE_REQUESTED)",
         instead: "pass",
-        group: "keepalive",
+        case: "keepalive::an_answer_does_not_ask",
         section: "3.1.5.8",
     });
 }
@@ -93,7 +93,7 @@ fn a_version_that_is_accepted_and_should_not_be_breaks_3_1_5_6() {
         name: "version-accepted",
         line: "if not low <= 0x100 <= high:",
         instead: "if False:",
-        group: "negotiate",
+        case: "negotiate::the_version_is_judged_before_the_fields",
         section: "3.1.5.6",
     });
 }
@@ -104,7 +104,7 @@ fn fragments_above_max_fragmented_size_break_3_1_5_8() {
         name: "too-long-accepted",
         line: "if length + remaining > self.max_fragmented_recv_size or ",
         instead: "if ",
-        group: "fragments",
+        case: "fragments::a_message_may_have_max_fragmented_size",
         section: "3.1.5.8",
     });
 }

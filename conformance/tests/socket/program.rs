@@ -54,6 +54,20 @@ fn without_a_listener_the_exit_status_is_2_with_what_to_do() {
 }
 
 #[test]
+fn an_implementation_that_is_started_at_the_same_time_is_waited_for() {
+    let at = path("starting");
+    let (file, begin) = (at.to_string(), at.clone());
+    let started = thread::spawn(move || {
+        let python = Python::example();
+        python.accept(&begin);
+        python
+    });
+    let (code, text, complaint) = run(&["--connect", &file, "--no-timers", "BVT_SmbdNegotiate_Basic"]);
+    assert_eq!(code, Some(0), "{text}{complaint}");
+    drop(started.join().unwrap());
+}
+
+#[test]
 fn a_peer_of_another_version_is_exit_status_2_and_is_told_which_is_spoken() {
     let (said, heard) = std::sync::mpsc::channel();
     let stranger = Stranger::doing("version", move |mut stream| {
@@ -107,7 +121,7 @@ fn an_initiator_can_be_triggered_for_each_connection() {
     let at = path("triggered").to_string();
     let example = Path::new(super::python::EXAMPLES).join("socket_echo.py");
     let trigger = format!("exec python3 -B {} --connect {at}", example.display());
-    let names = ["--no-timers", "examples::peer_transmits_500_bytes", "--upper", "echo"];
+    let names = ["--no-timers", "credits::no_credit_is_ever_lost", "--upper", "echo"];
     let (code, text, complaint) = run(&[&["--listen", &at, "--trigger", &trigger], &names[..]].concat());
     assert_eq!(code, Some(0), "{text}{complaint}");
     assert!(text.contains("plays: 1 passed, 0 failed"), "{text}");

@@ -153,6 +153,11 @@ impl TargetArgs {
         }
     }
 
+    /// Whether the implementation may have been started by the line before, and not listen yet.
+    pub fn may_be_starting(&self) -> bool {
+        self.target == TargetName::Socket
+    }
+
     /// What to check when there was no connection to an acceptor; `None` if what happened says it.
     pub fn advice_on_no_connection(&self) -> Option<&'static str> {
         let is_socket = self.target == TargetName::Socket;
