@@ -360,7 +360,7 @@ fn a_token_that_is_not_valid_is_not_invalidated() {
     let mut hand = Hand::connected();
     let (_, segment) = hand.register(32, Access::Read);
     let once = Frame::Send { invalidate: Some(segment.token), message: b"once" };
-    hand.says(&[once.clone()]);
+    hand.says(std::slice::from_ref(&once));
     assert_eq!(hand.told(), [Told::Received(b"once".to_vec(), Some(segment.token))]);
     hand.says(&[once]);
     hand.ended_by(Reason::Token);
