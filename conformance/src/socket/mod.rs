@@ -5,15 +5,18 @@
 //! tested by `smbd-conformance run --target socket`; `conformance/examples/socket_echo.rs` is one.
 
 mod address;
+mod backend;
 mod clock;
 mod end;
 mod frame;
+mod frames;
 mod memory;
-mod receive;
-mod send;
+mod receiving;
+mod sending;
 #[cfg(test)]
 mod tests;
 mod wire;
+mod work;
 
 pub use address::{Address, BadAddress, Listener, Stream};
 pub use clock::Clock;

@@ -1,6 +1,5 @@
 //! Plays cases against implementations that speak over sockets, many at once: most of a play is waiting.
 
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
@@ -28,7 +27,7 @@ pub trait Implementation: Sync {
 /// A path for a socket that nothing else uses.
 pub fn path(name: &str) -> Address {
     let file = format!("smbd-{}-{name}.sock", std::process::id());
-    Address::Unix(PathBuf::from(std::env::temp_dir()).join(file))
+    Address::Unix(std::env::temp_dir().join(file))
 }
 
 /// Whether cases that wait for timers are played: they take minutes.

@@ -19,9 +19,9 @@ fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 /// Something that accepts one connection.
-struct Stranger(PathBuf);
+struct Listener(PathBuf);
 
-impl Stranger {
+impl Listener {
     fn doing(name: &str, does: impl Fn(UnixStream) + Send + 'static) -> Self {
         let file = PathBuf::from(path(name).to_string());
         let listener = UnixListener::bind(&file).unwrap();
@@ -34,7 +34,7 @@ impl Stranger {
     }
 }
 
-impl Drop for Stranger {
+impl Drop for Listener {
     fn drop(&mut self) {
         _ = std::fs::remove_file(&self.0);
     }
@@ -70,7 +70,7 @@ fn an_implementation_that_is_started_at_the_same_time_is_waited_for() {
 #[test]
 fn a_peer_of_another_version_is_exit_status_2_and_is_told_which_is_spoken() {
     let (said, heard) = std::sync::mpsc::channel();
-    let stranger = Stranger::doing("version", move |mut stream| {
+    let other = Listener::doing("version", move |mut stream| {
         let mut hello = vec![16, 0, 0, 0, 1, 0, 0, 0];
         hello.extend_from_slice(b"SMBDSOCK\x02\x00\x01\x00\x10\x00\x10\x00");
         stream.write_all(&hello).unwrap();
@@ -78,7 +78,7 @@ fn a_peer_of_another_version_is_exit_status_2_and_is_told_which_is_spoken() {
         stream.read_to_end(&mut came).unwrap();
         said.send(came).unwrap();
     });
-    is_no_peer(stranger.path(), "another version: version 2, version 1 is spoken here");
+    is_no_peer(other.path(), "another version: version 2, version 1 is spoken here");
     let came = heard.recv().unwrap();
     let mut rest = &came[..];
     let mut last = None;
@@ -93,12 +93,12 @@ fn a_peer_of_another_version_is_exit_status_2_and_is_told_which_is_spoken() {
 
 #[test]
 fn a_peer_that_speaks_something_else_is_exit_status_2_with_its_first_bytes() {
-    let stranger = Stranger::doing("stranger", |mut stream| {
+    let other = Listener::doing("other", |mut stream| {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n").unwrap();
         _ = stream.read(&mut [0; HEADER]);
     });
-    is_no_peer(stranger.path(), "the first bytes are \"HTTP/1.1 400 Bad\"");
-    let closes = Stranger::doing("closes", drop);
+    is_no_peer(other.path(), "the first bytes are \"HTTP/1.1 400 Bad\"");
+    let closes = Listener::doing("closes", drop);
     is_no_peer(closes.path(), "the peer closed the socket without an END");
 }
 

@@ -1,56 +1,10 @@
-//! Receives of an end, and what becomes of the frames of its peer.
-
-use std::collections::VecDeque;
+//! What becomes of the frames of the peer.
 
 use smbd_core::error::{DisconnectReason, WorkError};
-use smbd_core::{BufferDescriptorV1, Head, Input, RdmaVerb, RecvId, Token};
+use smbd_core::{BufferDescriptorV1, Head, Input, RdmaVerb, Token};
 
 use super::end::{Report, SocketEnd, Stage};
 use super::frame::{Frame, Hello, Reason, Violation, broken};
-
-/// Receives that are posted, their buffers, and how many the peer was told of.
-#[derive(Debug)]
-pub(super) struct Receiving {
-    posted: VecDeque<(RecvId, u32)>,
-    /// Receives at the back of `posted` that the peer was not told of.
-    unannounced: usize,
-    /// By slot.
-    buffers: Vec<Vec<u8>>,
-}
-
-impl Receiving {
-    pub(super) fn new(slots: u32) -> Self {
-        Self { posted: VecDeque::new(), unannounced: 0, buffers: vec![Vec::new(); slots as usize] }
-    }
-
-    pub(super) fn post(&mut self, id: RecvId, len: u32) {
-        self.posted.push_back((id, len));
-        self.unannounced += 1;
-    }
-
-    /// Receives of one length that the peer was not told of: how many, and their length.
-    pub(super) fn next_unannounced(&mut self) -> Option<(u32, u32)> {
-        let mut unannounced = self.posted.range(self.posted.len() - self.unannounced..).map(|(_, len)| *len);
-        let length = unannounced.next()?;
-        let count = 1 + unannounced.take_while(|len| *len == length).count();
-        self.unannounced -= count;
-        Some((u32::try_from(count).unwrap_or(u32::MAX), length))
-    }
-
-    pub(super) fn message(&self, id: RecvId) -> &[u8] {
-        self.buffers.get(usize::from(id.slot())).map_or(&[], Vec::as_slice)
-    }
-
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = RecvId> + use<> {
-        self.unannounced = 0;
-        std::mem::take(&mut self.posted).into_iter().map(|(id, _)| id)
-    }
-
-    /// The receive that takes the next message, unless the peer was not told of it.
-    fn take(&mut self) -> Option<(RecvId, u32)> {
-        if self.posted.len() == self.unannounced { None } else { self.posted.pop_front() }
-    }
-}
 
 impl SocketEnd {
     /// Carries out the frames that have come.
@@ -64,7 +18,7 @@ impl SocketEnd {
                     used += len;
                     self.take(frame)
                 }
-                Err(violation) if self.peer.is_none() => Err(stranger(violation, &bytes)),
+                Err(violation) if self.peer.is_none() => Err(not_a_frame(violation, &bytes)),
                 Err(violation) => Err(violation),
             };
             if let Err(violation) = taken {
@@ -134,10 +88,7 @@ impl SocketEnd {
             let text = format!("token 0x{:x} cannot be invalidated", token.0);
             return Err(Violation::new(Reason::Token, text));
         }
-        if let Some(buffer) = self.receiving.buffers.get_mut(usize::from(id.slot())) {
-            buffer.clear();
-            buffer.extend_from_slice(message);
-        }
+        self.receiving.keep(id, message);
         let _ = self.queues.received(id);
         let received = Input::Received { id, head: Head::of(message), len, invalidated: invalidate };
         self.reports.push_back(Report::Input(received));
@@ -188,7 +139,7 @@ fn no_access(text: String) -> Violation {
 }
 
 /// What is wrong with first bytes that are no frame.
-fn stranger(violation: Violation, bytes: &[u8]) -> Violation {
+fn not_a_frame(violation: Violation, bytes: &[u8]) -> Violation {
     let first = bytes.get(..bytes.len().min(16)).unwrap_or_default().escape_ascii();
     let text = format!("{}; the first bytes are \"{first}\"", violation.text);
     Violation { text, ..violation }

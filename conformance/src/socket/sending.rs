@@ -2,16 +2,15 @@
 
 use std::collections::VecDeque;
 
-use smbd_core::error::{DisconnectReason, WorkError};
+use smbd_core::error::WorkError;
 use smbd_core::{BufferDescriptorV1, RdmaVerb, Token, WrId};
 
-use super::end::{SocketEnd, Stage};
 use super::frame::{DATA_MAX, Frame, Reason, Violation, broken};
 use super::memory::Buffer;
-use super::wire::{Brought, Wire};
+use super::wire::Wire;
 
 /// Bytes that wait for the socket, from which on no more work is begun.
-const AHEAD: usize = 1 << 18;
+pub(super) const AHEAD: usize = 1 << 18;
 /// Most receives that a peer may have posted.
 const RECEIVES_MAX: u32 = 1 << 16;
 
@@ -61,7 +60,7 @@ pub(super) struct Sending {
 }
 
 /// Why work was not begun.
-enum Held {
+pub(super) enum Held {
     /// It has to wait.
     Yet,
     /// It cannot be done, and the connection ends.
@@ -119,6 +118,22 @@ impl Sending {
         self.served.push_back(remote);
     }
 
+    /// A piece of the oldest Read of the peer whose data have not been queued.
+    pub(super) fn next_served(&mut self, len: usize) -> Option<BufferDescriptorV1> {
+        let next = self.served.front_mut()?;
+        let (piece, behind) = cut(*next, len);
+        *next = behind;
+        if behind.length == 0 {
+            self.served.pop_front();
+        }
+        Some(piece)
+    }
+
+    /// The work to be begun next.
+    pub(super) fn next_id(&self) -> Option<WrId> {
+        self.posted.get(self.begun).map(|posted| posted.id)
+    }
+
     pub(super) fn oldest_read(&self) -> Option<WrId> {
         let mut reads = self.posted.iter().filter(|posted| matches!(posted.state, State::Reading(..)));
         reads.next().map(|posted| posted.id)
@@ -162,7 +177,7 @@ impl Sending {
     }
 
     /// Begins the first work that was not begun.
-    fn begin(&mut self, wire: &mut Wire) -> Result<(), Held> {
+    pub(super) fn begin(&mut self, wire: &mut Wire) -> Result<(), Held> {
         let reading = self.reading();
         let Some(Posted { state: State::Waiting(kind), .. }) = self.posted.get(self.begun) else {
             return Err(Held::Yet);
@@ -203,7 +218,7 @@ impl Sending {
     }
 
     /// Takes the first work if it is done.
-    fn next_done(&mut self, handed: u64) -> Option<(WrId, bool)> {
+    pub(super) fn next_done(&mut self, handed: u64) -> Option<(WrId, bool)> {
         let is_done = |posted: &&Posted| matches!(posted.state, State::Leaving(end) if end <= handed);
         let Posted { id, signal, .. } = self.posted.front().filter(is_done)?;
         let done = (*id, *signal);
@@ -233,73 +248,4 @@ fn cut(whole: BufferDescriptorV1, len: usize) -> (BufferDescriptorV1, BufferDesc
     let offset = whole.offset.wrapping_add(length.into());
     let behind = BufferDescriptorV1 { offset, length: whole.length - length, ..whole };
     (BufferDescriptorV1 { length, ..whole }, behind)
-}
-
-impl SocketEnd {
-    /// Queues data for Reads of the peer.
-    fn serve(&mut self) {
-        while self.stage == Stage::Up && self.wire.waiting() < AHEAD {
-            let Some(next) = self.sending.served.front_mut() else { return };
-            let (piece, behind) = cut(*next, AHEAD);
-            *next = behind;
-            if behind.length == 0 {
-                self.sending.served.pop_front();
-            }
-            match self.bytes_for_read(piece) {
-                Ok(data) => {
-                    self.wire.queue(&Frame::ReadData(&data));
-                }
-                Err(violation) => self.fail(&violation),
-            }
-        }
-    }
-
-    /// Begins what can be begun, and completes what is done.
-    pub(super) fn advance(&mut self) {
-        let mut before = None;
-        // What the socket has taken makes room for more.
-        while before != Some(self.wire.handed()) {
-            before = Some(self.wire.handed());
-            self.serve();
-            self.begin_work();
-            self.wire.write();
-        }
-        while let Some((id, signal)) = self.sending.next_done(self.wire.handed()) {
-            if signal {
-                // The queues know every request that was posted.
-                let _ = self.queues.complete(id, Ok(()));
-            }
-        }
-    }
-
-    fn begin_work(&mut self) {
-        let mut looked = false;
-        while self.stage == Stage::Up && self.wire.waiting() < AHEAD {
-            match self.sending.begin(&mut self.wire) {
-                Ok(()) => {}
-                Err(Held::Yet) => break,
-                // The receive that it needs may have been told of.
-                Err(Held::Never(WorkError::ReceiverNotReady, ..)) if !looked => {
-                    looked = true;
-                    if self.wire.read() == Brought::Bytes {
-                        self.take_frames();
-                    }
-                }
-                Err(Held::Never(error, reason, text)) => self.give_up(error, reason, &text),
-            }
-        }
-    }
-
-    /// The work to be begun next failed, and with it the connection.
-    fn give_up(&mut self, error: WorkError, reason: Reason, text: &str) {
-        let failed = self.sending.posted.get(self.sending.begun).map(|posted| posted.id);
-        if let Some(id) = failed {
-            // The queues know every request that was posted.
-            let _ = self.queues.complete(id, Err(error));
-            self.sending.forget_until(id);
-        }
-        self.trouble.get_or_insert_with(|| format!("this end broke the connection: {reason}: {text}"));
-        self.end_with(reason, text);
-        self.over(DisconnectReason::DeviceFailed);
-    }
 }
