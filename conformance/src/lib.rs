@@ -6,4 +6,5 @@ pub mod catalogue;
 pub mod monitor;
 pub mod profile;
 pub mod smb2;
+pub mod socket;
 pub mod suite;

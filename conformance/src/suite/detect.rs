@@ -41,7 +41,7 @@ const BUFFER: u32 = 8192;
 pub fn detect(target: &mut dyn Target, role: UnderTest, choice: &Choice) -> Upper {
     let mut looking = Looking { target, role };
     if choice.echo && looking.returns() {
-        return Upper::Echo;
+        return Upper::Echo(looking.exercises());
     }
     if !choice.smb2 {
         return Upper::Silent("the peer's upper layer does not return messages".into());
@@ -90,7 +90,20 @@ impl Looking<'_> {
     }
 
     fn returns(&mut self) -> bool {
-        self.on_a_connection(Upper::Echo, ANSWER, |peer| answered(peer, 1, 100, 1)).is_ok()
+        self.on_a_connection(Upper::default(), ANSWER, |peer| answered(peer, 1, 100, 1)).is_ok()
+    }
+
+    /// Whether an upper layer that returns messages carries out the requests of `smbd_tools::exercise`: it offers memory.
+    fn exercises(&mut self) -> Rdma {
+        let offered = self.on_a_connection(Upper::default(), ANSWER, |peer| {
+            let answer = peer.ask("", &Request::Offer { length: BUFFER, access: Access::Read, seed: 1 })?;
+            Ok(matches!(answer, Answer::Offered { .. }))
+        });
+        match offered {
+            Ok(true) => Rdma::Done,
+            Ok(false) => Rdma::Not("it offers no memory when asked to".into()),
+            Err(why) => Rdma::Not(why),
+        }
     }
 
     fn answers(&mut self, facts: &ServerFacts, len: usize, answer: usize) -> Result<(), String> {

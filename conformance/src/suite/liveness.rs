@@ -165,18 +165,16 @@ fn device(unable: &dyn fmt::Display) -> Liveness {
 
 /// A transport connection, by its number.
 fn connected(play: &mut Play, opening: &Opening) -> Result<usize, Liveness> {
-    let failed = |reason: ConnectReason| Liveness::NoConnection {
-        why: reason.to_string(),
-        advice: advice_on_connect(&ConnectError::Connect(reason)),
-    };
     let id = play.prepare(opening).map_err(|stop| device(&stop))?;
     play.go(id).map_err(|stop| Liveness::NoRequest { why: stop.to_string() })?;
     play.await_link(id).map_err(|stop| Liveness::NoRequest { why: stop.to_string() })?;
-    match play.states[id].link {
-        Link::Up | Link::Down => Ok(id),
-        Link::Failed(reason) => Err(failed(reason)),
-        Link::Opening => Err(failed(ConnectReason::TimedOut)),
-    }
+    let reason = match play.states[id].link {
+        Link::Up | Link::Down => return Ok(id),
+        Link::Failed(reason) => reason,
+        Link::Opening => ConnectReason::TimedOut,
+    };
+    let why = play.rig.trouble(id).map_or_else(|| reason.to_string(), str::to_owned);
+    Err(Liveness::NoConnection { why, advice: advice_on_connect(&ConnectError::Connect(reason)) })
 }
 
 /// Whether the peer does its part on this connection: all that a live one does belongs here.

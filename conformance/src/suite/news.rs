@@ -90,11 +90,13 @@ impl Play {
                 let state = &mut self.states[id];
                 (state.link, state.down_at) = (Link::Failed(reason), Some(at));
                 self.note(id, By::Script, What::ConnectFailed { reason: reason.to_string() });
+                self.note_trouble(id);
             }
             News::Disconnected => {
                 let state = &mut self.states[id];
                 (state.link, state.down_at) = (Link::Down, Some(at));
                 self.note(id, By::Script, What::Disconnected);
+                self.note_trouble(id);
             }
             News::Message(bytes, invalidated) => self.take_message(id, at, bytes, invalidated),
             News::Done(ticket, result) => {
@@ -115,6 +117,12 @@ impl Play {
             News::Registered(ticket, segments) => {
                 self.states[id].registered.insert(ticket, segments);
             }
+        }
+    }
+
+    fn note_trouble(&mut self, id: usize) {
+        if let Some(text) = self.rig.trouble(id).map(str::to_owned) {
+            self.note(id, By::Script, What::Step { text });
         }
     }
 

@@ -12,7 +12,7 @@ use super::{Data, Entry, Options, Outcome, Play, SIDES, Stop, Terms, Unjudged, c
 use crate::catalogue::{Catalogue, UnderTest};
 
 fn playing(role: UnderTest) -> Play {
-    Play::new(Sim.rig(0, role, None).unwrap(), role, BTreeSet::new(), super::Upper::Echo)
+    Play::new(Sim.rig(0, role, None).unwrap(), role, BTreeSet::new(), super::Upper::default())
 }
 
 fn on_both_sides(test: impl Fn(&mut Play) -> Result<(), Stop>) {

@@ -2,29 +2,32 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use smbd_conformance::catalogue::Catalogue;
+use smbd_conformance::catalogue::{Catalogue, UnderTest};
 use smbd_conformance::profile::Profile;
 use smbd_conformance::smb2::client::User;
+use smbd_conformance::socket::Address;
 use smbd_conformance::suite::rig::Target;
 use smbd_conformance::suite::rig::sim::{Sim, SimClient, SimServer, SimSmb2};
+use smbd_conformance::suite::rig::socket::{Connect, Listen, Remote, Trigger};
 use smbd_conformance::suite::{Choice, Upper, Uppers};
 
 /// Which implementation is under test. Without these options: smbd-core in the simulator.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Implementation under test")]
 pub struct TargetArgs {
-    /// `sim`: smbd-core in the simulator, in virtual time; `verbs`: over an RDMA device, in real time
+    /// `sim`: smbd-core in the simulator, in virtual time; `verbs`: over an RDMA device, in real time; `socket`: any
+    /// implementation that speaks the protocol of docs/socket-target.md over a Unix or TCP socket, in real time, without a device
     #[arg(long, value_name = "TARGET", default_value = "sim")]
     target: TargetName,
     /// verbs: smbd-core at both ends of the device that has this address
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["connect", "listen"])]
     address: Option<IpAddr>,
-    /// verbs: any acceptor that listens there
-    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "listen")]
-    connect: Option<SocketAddr>,
-    /// verbs: any initiator, which has to connect to this address of this host
-    #[arg(long, value_name = "ADDR:PORT")]
-    listen: Option<SocketAddr>,
+    /// verbs, socket: any acceptor that listens there; a path is that of a Unix socket
+    #[arg(long, value_name = "ADDR:PORT|PATH", conflicts_with = "listen")]
+    connect: Option<Address>,
+    /// verbs, socket: any initiator, which has to connect to this address of this host, or to this path
+    #[arg(long, value_name = "ADDR:PORT|PATH")]
+    listen: Option<Address>,
     /// with --connect or --listen: a setting that the implementation was given, in the words of a case, such as
     /// `KeepaliveInterval 5 s`; cases that need it are played then. May be repeated
     #[arg(long, value_name = "SETTING")]
@@ -61,6 +64,7 @@ enum TargetName {
     #[default]
     Sim,
     Verbs,
+    Socket,
 }
 
 /// What is known of the upper layers before the first case.
@@ -109,7 +113,10 @@ impl TargetArgs {
                 return UpperLayers::Unknown(Choice { echo: false, smb2: true, share, user });
             }
         };
-        let host = self.connect.map_or_else(|| "subject".to_owned(), |to| to.ip().to_string());
+        let host = match &self.connect {
+            Some(Address::Tcp(to)) => to.ip().to_string(),
+            Some(Address::Unix(_)) | None => "subject".to_owned(),
+        };
         let share = self.share.as_ref().map(|name| format!(r"\\{host}\{name}"));
         UpperLayers::Unknown(Choice { echo, smb2: true, share, user: self.user() })
     }
@@ -127,12 +134,14 @@ impl TargetArgs {
         let addresses = self.address.is_some() || self.connect.is_some() || self.listen.is_some();
         match self.target {
             TargetName::Sim if addresses => {
-                Err("--address, --connect and --listen are for --target verbs".into())
+                Err("--address, --connect and --listen are for --target verbs or socket".into())
             }
             TargetName::Sim if self.upper == UpperName::Smb2 => Ok(Box::new(SimSmb2)),
             TargetName::Sim if self.upper == UpperName::Server => Ok(Box::new(SimServer)),
             TargetName::Sim if self.upper == UpperName::Client => Ok(Box::new(SimClient)),
-            TargetName::Verbs if [UpperName::Server, UpperName::Client].contains(&self.upper) => {
+            TargetName::Verbs | TargetName::Socket
+                if [UpperName::Server, UpperName::Client].contains(&self.upper) =>
+            {
                 Err("--upper server and --upper client are for --target sim".into())
             }
             _ if self.user.is_some() && self.share.is_none() && self.listen.is_none() => {
@@ -140,7 +149,21 @@ impl TargetArgs {
             }
             TargetName::Sim => Ok(Box::new(Sim)),
             TargetName::Verbs => self.verbs(),
+            TargetName::Socket => self.socket(),
         }
+    }
+
+    /// Whether the implementation may have been started by the line before, and not listen yet.
+    pub fn may_be_starting(&self) -> bool {
+        self.target == TargetName::Socket
+    }
+
+    /// What to check when there was no connection to an acceptor; `None` if what happened says it.
+    pub fn advice_on_no_connection(&self) -> Option<&'static str> {
+        let is_socket = self.target == TargetName::Socket;
+        is_socket.then_some(
+            "start the implementation before the suite; docs/socket-target.md says what it has to speak",
+        )
     }
 
     /// What to check when an initiator did not connect.
@@ -155,7 +178,7 @@ impl TargetArgs {
 
     /// Whether its time is that of this host.
     pub fn is_real(&self) -> bool {
-        self.target == TargetName::Verbs
+        self.target != TargetName::Sim
     }
 
     /// What is known of it.
@@ -181,20 +204,43 @@ impl TargetArgs {
 
     #[cfg(feature = "verbs")]
     fn verbs(&self) -> Result<Box<dyn Target>, String> {
-        use smbd_conformance::catalogue::UnderTest;
-        use smbd_conformance::suite::rig::verbs::{Connect, Listen, Ours, Remote, Trigger};
-        let trigger = Trigger { begin: self.trigger.clone(), end: self.trigger_end.clone() };
+        use smbd_conformance::suite::rig::verbs::Ours;
+        let tcp = |place: &Option<Address>| match place {
+            None => Ok(None),
+            Some(Address::Tcp(at)) => Ok(Some(*at)),
+            Some(path) => Err(format!(
+                "{path}: --target verbs takes an address with a port; paths are for --target socket"
+            )),
+        };
+        match (self.address, tcp(&self.connect)?, tcp(&self.listen)?) {
+            (Some(address), ..) => Ok(Box::new(Ours::at(address))),
+            (_, Some(to), _) => Ok(Box::new(Connect::to(to, self.remote(UnderTest::Acceptor)?))),
+            (.., Some(at)) => Ok(Box::new(Listen::at(at, self.begin(), self.remote(UnderTest::Initiator)?))),
+            (None, None, None) => Err("--target verbs needs --address, --connect or --listen".into()),
+        }
+    }
+
+    fn socket(&self) -> Result<Box<dyn Target>, String> {
+        match (&self.connect, &self.listen) {
+            _ if self.address.is_some() => Err("--address is for --target verbs".into()),
+            (Some(to), _) => Ok(Box::new(Connect::to(to.clone(), self.remote(UnderTest::Acceptor)?))),
+            (_, Some(at)) => {
+                Ok(Box::new(Listen::at(at.clone(), self.begin(), self.remote(UnderTest::Initiator)?)))
+            }
+            (None, None) => Err("--target socket needs --connect or --listen".into()),
+        }
+    }
+
+    fn begin(&self) -> Trigger {
+        Trigger { begin: self.trigger.clone(), end: self.trigger_end.clone() }
+    }
+
+    fn remote(&self, role: UnderTest) -> Result<Remote, String> {
         let profile = self.named_profile()?;
-        let remote = |role| Remote {
+        Ok(Remote {
             usual: profile.as_ref().map(|profile| profile.side(role).script),
             settings: self.set.clone(),
             tcp: self.tcp.clone(),
-        };
-        match (self.address, self.connect, self.listen) {
-            (Some(address), ..) => Ok(Box::new(Ours::at(address))),
-            (_, Some(to), _) => Ok(Box::new(Connect::to(to, remote(UnderTest::Acceptor)))),
-            (.., Some(at)) => Ok(Box::new(Listen::at(at, trigger, remote(UnderTest::Initiator)))),
-            (None, None, None) => Err("--target verbs needs --address, --connect or --listen".into()),
-        }
+        })
     }
 }

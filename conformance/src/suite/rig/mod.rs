@@ -6,7 +6,9 @@
 
 mod line;
 mod profile;
+mod real;
 pub mod sim;
+pub mod socket;
 mod stream;
 mod subject;
 mod upper;
@@ -306,6 +308,12 @@ pub trait Rig {
 
     /// Drives the subject and lets time pass, until there is news on any connection, or until `limit`.
     fn pass(&mut self, limit: Instant);
+
+    /// Why a connection ended or did not come up, in the words of what it went over, where there are any.
+    fn trouble(&self, connection: usize) -> Option<&str> {
+        let _ = connection;
+        None
+    }
 
     /// Why neither device can do something that the verbs say it can; `None` if it can, or before there is a connection.
     fn device_lacks(&self, ability: Ability) -> Option<String> {

@@ -28,11 +28,10 @@ pub(super) use requests::Requests;
 pub(super) use serving::Serving;
 
 /// What the upper layer of a subject is found to do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Upper {
-    /// It returns each message as it came, in order.
-    #[default]
-    Echo,
+    /// It returns each message as it came, in order. It may carry out the requests of `smbd_tools::exercise`.
+    Echo(Rdma),
     /// It is an SMB2 server.
     Server(ServerFacts),
     /// It is an SMB2 client that copies a file.
@@ -53,12 +52,19 @@ pub enum Rdma {
     Not(String),
 }
 
+impl Default for Upper {
+    fn default() -> Self {
+        Self::Echo(Rdma::Untried)
+    }
+}
+
 impl Upper {
     /// Why this upper layer has no RDMA done; `None` inside if it has. `None` if only the target knows.
     #[must_use]
     pub(super) fn lacks_rdma(&self) -> Option<Option<String>> {
         let rdma = match self {
-            Self::Echo | Self::Silent(_) => return None,
+            Self::Echo(Rdma::Untried) | Self::Silent(_) => return None,
+            Self::Echo(rdma) => rdma,
             Self::Server(facts) => &facts.rdma,
             Self::Client(facts) => &facts.rdma,
         };
@@ -75,7 +81,7 @@ impl Upper {
     #[must_use]
     pub(super) fn lacks_smb2(&self) -> Option<String> {
         match self {
-            Self::Echo => Some("the peer's upper layer is not SMB2".into()),
+            Self::Echo(_) => Some("the peer's upper layer is not SMB2".into()),
             Self::Silent(why) => Some(why.clone()),
             Self::Server(_) | Self::Client(_) => self.lacks_rdma().flatten(),
         }
@@ -85,7 +91,8 @@ impl Upper {
 impl fmt::Display for Upper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Echo => f.write_str("it returns each message"),
+            Self::Echo(Rdma::Untried | Rdma::Not(_)) => f.write_str("it returns each message"),
+            Self::Echo(Rdma::Done) => f.write_str("it returns each message, and uses buffers when asked to"),
             Self::Server(facts) => facts.fmt(f),
             Self::Client(facts) => facts.fmt(f),
             Self::Silent(why) => f.write_str(why),
@@ -189,7 +196,7 @@ pub(super) enum Speaks {
 impl Dialogue {
     pub(super) fn with(upper: &Upper) -> Self {
         let speaks = match upper {
-            Upper::Echo | Upper::Silent(_) => Speaks::Echo,
+            Upper::Echo(_) | Upper::Silent(_) => Speaks::Echo,
             Upper::Server(facts) => Speaks::Server(Box::new(Requests::new(facts.clone()))),
             Upper::Client(facts) => Speaks::Client(Box::new(Serving::new(facts.clone()))),
         };

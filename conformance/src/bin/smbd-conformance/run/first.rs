@@ -1,11 +1,18 @@
 //! What is done before the first case: whether there is a peer, and what its upper layers do.
 
+use std::thread;
+use std::time::Duration;
+
 use smbd_conformance::catalogue::{Case, UnderTest};
 use smbd_conformance::suite::{Liveness, SIDES, Upper};
 
 use super::super::stage::Lost;
 use super::super::target::UpperLayers;
 use super::{Run, Unreached};
+
+/// Looks at a peer that may not listen yet, and the time between two.
+const STARTING_LOOKS: u32 = 11;
+const PAUSE: Duration = Duration::from_millis(200);
 
 impl Run<'_> {
     /// Looks whether there is a peer at all, before the first case; if not, what is missing, or the signal that came.
@@ -31,11 +38,11 @@ impl Run<'_> {
     /// Whether there is a peer on this side; if not, what is missing, or the signal that came.
     fn look_for(&mut self, role: UnderTest) -> Result<Option<Unreached>, i32> {
         let name = self.known.target.name();
-        let unknown = Upper::Silent("nobody has looked at it yet".into());
-        Ok(match self.stage.look((role, 0), unknown) {
+        Ok(match self.first_look(role) {
             // What is wrong with a negotiation is told by the cases.
             Ok(Liveness::Alive | Liveness::NoNegotiation { .. } | Liveness::NoAnswer { .. }) => None,
             Ok(Liveness::NoConnection { why, advice }) => {
+                let advice = self.known.arguments.target.advice_on_no_connection().unwrap_or(advice);
                 Some((format!("{name}: no connection: {why}"), Some(advice.to_owned())))
             }
             Ok(Liveness::NoRequest { why }) => {
@@ -46,6 +53,21 @@ impl Run<'_> {
             Err(Lost::Hangs) => Some((format!("{name}: a call to the device does not return"), None)),
             Err(Lost::Panicked) => Some((format!("{name}: the first connection panicked"), None)),
         })
+    }
+
+    /// Looks at a peer that may have been started with this program, and may not listen yet.
+    fn first_look(&mut self, role: UnderTest) -> Result<Liveness, Lost> {
+        let looks = if self.known.arguments.target.may_be_starting() { STARTING_LOOKS } else { 1 };
+        let unknown = Upper::Silent("nobody has looked at it yet".into());
+        let mut looked = self.stage.look((role, 0), unknown.clone());
+        for _ in 1..looks {
+            if !matches!(looked, Ok(Liveness::NoConnection { .. })) {
+                break;
+            }
+            thread::sleep(PAUSE);
+            looked = self.stage.look((role, 0), unknown.clone());
+        }
+        looked
     }
 
     /// Finds out what the upper layers do, before the first case, if that is not known. If there is no peer, what is missing,

@@ -95,18 +95,27 @@ pub(super) fn credits(play: &mut Play) -> Result<(), Stop> {
 fn echoes_within(peer: &mut Peer<'_>, credits: u16) -> Result<u32, Stop> {
     const WITHIN: &str = "3.1.5.7-16 +2.2.2-14 +3.1.5.7-05";
     const WAIT: Duration = Duration::from_secs(2);
+    const MORE: u16 = 10;
     let unasked = peer.all_within(WITHIN, WAIT)?;
     let offered = unasked.iter().map(|seen| u32::from(seen.header.credits_granted)).sum();
     let questions: Result<Vec<_>, _> =
         (0..credits.min(2)).map(|seed| peer.message(270 + u64::from(seed), 100)).collect();
     let questions = questions?;
+    let mut most = usize::from(credits);
     for question in &questions {
-        peer.send(&Data { grant: Grant::Claimed(0), ..Data::of(question) })?;
+        // A subject that offers no more than it is asked for leaves one credit, which only a message that grants may use.
+        let message = if peer.credits() > 1 {
+            Data { grant: Grant::Claimed(0), ..Data::of(question) }
+        } else {
+            most += usize::from(MORE);
+            Data::of(question).granting(MORE)
+        };
+        peer.send(&message)?;
     }
     let answers = peer.all_within(WITHIN, WAIT)?;
     let came = unasked.len() + answers.len();
-    peer.check(WITHIN, came <= usize::from(credits), || {
-        format!("with {credits} credits as many messages may come, {came} came")
+    peer.check(WITHIN, came <= most, || {
+        format!("with {most} credits as many messages may come, {came} came")
     });
     let (mut echoes, mut whole) = (Vec::new(), Whole::default());
     for seen in answers {
@@ -114,8 +123,8 @@ fn echoes_within(peer: &mut Peer<'_>, credits: u16) -> Result<u32, Stop> {
             echoes.push(std::mem::take(&mut whole));
         }
     }
-    if echoes.len() < questions.len() {
-        peer.send(&Data::empty().granting(10))?;
+    if echoes.len() < questions.len() && most == usize::from(credits) {
+        peer.send(&Data::empty().granting(MORE))?;
     }
     while echoes.len() < questions.len() {
         echoes.push(peer.rest_of_answer(std::mem::take(&mut whole), "3.1.5.8-16", &questions)?);

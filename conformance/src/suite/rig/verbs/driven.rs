@@ -3,10 +3,10 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use smbd_core::{Config, Instant, Role, WrId};
-use smbd_verbs::{Buffer, Clock, LinkType, VerbsConnection, Waitable};
+use smbd_verbs::{Buffer, Clock, LinkType, VerbsConnection};
 
 use super::faults::{Faults, Faulty};
-use super::rig::destroy;
+use crate::suite::rig::real::End;
 use crate::suite::rig::subject::{Seat, Subject};
 use crate::suite::rig::{Unable, Work};
 use crate::suite::trace::Event;
@@ -56,16 +56,21 @@ impl Driven {
         self.subject.drive(Faulty { end, faults: &mut self.faults });
         self.link = end.link_type().or(self.link);
         if self.subject.is_over() {
-            destroy(self.end.take());
+            self.destroy();
             return None;
         }
         self.subject.deadline
     }
 
+    fn destroy(&mut self) {
+        if let Some(end) = self.end.take() {
+            end.destroy();
+        }
+    }
+
     /// Whether there is something to do at once; otherwise its descriptor will say so.
     pub(super) fn arm(&mut self) -> bool {
-        // A device that cannot be asked says so with its next input.
-        self.end.as_deref_mut().is_some_and(|end| end.arm().unwrap_or(true)) || self.faults.has_news()
+        self.end.as_deref_mut().is_some_and(End::arm) || self.faults.has_news()
     }
 
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -83,7 +88,7 @@ impl Driven {
 
 impl Drop for Driven {
     fn drop(&mut self) {
-        destroy(self.end.take());
+        self.destroy();
     }
 }
 

@@ -1,51 +1,37 @@
 //! `smbd-core` over `smbd-verbs` as the subject: endpoints with an upper layer that returns messages and does RDMA on
 //! request, until a case controls it.
 
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use smbd_core::{Config, ConfigError, Instant, Params, Role};
-use smbd_verbs::{Clock, ListenOptions, Listener, VerbsConnection};
+use smbd_verbs::{Listener, VerbsConnection};
 
+use super::super::real::{Net as _, Subject};
 use super::super::{Opening, Unable, UpperHand};
 use super::driven::Driven;
-use super::rig::Subject;
+use super::net::{VerbsNet, broken};
 use crate::suite::trace::Event;
 
 /// The subject.
 pub(super) struct Own {
-    at: SocketAddr,
+    net: VerbsNet,
     params: Params,
     config: Config,
-    clock: Clock,
     listener: Option<Listener>,
     connections: Vec<Driven>,
     faults: Vec<String>,
 }
 
-fn broken(error: smbd_verbs::Error) -> Unable {
-    Unable::Broken(error.to_string())
-}
-
 impl Own {
     /// One that accepts.
-    pub(super) fn listening(at: SocketAddr, params: Params) -> Result<Self, Unable> {
-        let listener = Listener::bind(at, ListenOptions::default()).map_err(broken)?;
-        Ok(Self { at, listener: Some(listener), ..Self::connecting(params)? })
+    pub(super) fn listening(net: VerbsNet, params: Params) -> Result<Self, Unable> {
+        Ok(Self { listener: Some(net.listen()?), ..Self::connecting(net, params)? })
     }
 
     /// One that connects.
-    pub(super) fn connecting(params: Params) -> Result<Self, Unable> {
+    pub(super) fn connecting(net: VerbsNet, params: Params) -> Result<Self, Unable> {
         let config = Config::try_from(params.clone()).map_err(|error| Unable::Broken(error.to_string()))?;
-        Ok(Self {
-            at: SocketAddr::from(([0, 0, 0, 0], 0)),
-            params,
-            config,
-            clock: Clock::start(),
-            listener: None,
-            connections: Vec::new(),
-            faults: Vec::new(),
-        })
+        Ok(Self { net, params, config, listener: None, connections: Vec::new(), faults: Vec::new() })
     }
 
     /// Takes a request for the connection that waits for one; of several the last, since those before may never be asked
@@ -53,7 +39,7 @@ impl Own {
     fn accept(&mut self) -> Result<(), smbd_verbs::Error> {
         let Some(listener) = &mut self.listener else { return Ok(()) };
         let Some(incoming) = listener.poll()? else { return Ok(()) };
-        let end = incoming.accept(&self.config, self.clock)?;
+        let end = incoming.accept(&self.config, self.net.clock)?;
         if let Some(driven) = self.connections.iter_mut().rev().find(|driven| driven.waits()) {
             driven.begin(end);
         }
@@ -62,10 +48,6 @@ impl Own {
 }
 
 impl Subject for Own {
-    fn address(&self) -> SocketAddr {
-        self.at
-    }
-
     fn configure(&mut self, settings: &dyn Fn(&mut Params)) -> Result<Result<(), ConfigError>, Unable> {
         let mut params = self.params.clone();
         settings(&mut params);
@@ -74,13 +56,18 @@ impl Subject for Own {
 
     fn open(&mut self, opening: &Opening) -> Result<(), Unable> {
         let role = if self.listener.is_some() { Role::Acceptor } else { Role::Initiator };
-        let driven = Driven::new(role, &self.config, self.clock, opening.send_with_invalidate);
+        let driven = Driven::new(role, &self.config, self.net.clock, opening.send_with_invalidate);
         self.connections.push(driven);
         Ok(())
     }
 
-    fn connect(&mut self, to: SocketAddr) -> Result<(), Unable> {
-        let end = VerbsConnection::connect(to, None, &self.config, self.clock).map_err(broken)?;
+    fn heeds_invalidation(&self) -> bool {
+        true
+    }
+
+    fn connect(&mut self) -> Result<(), Unable> {
+        let end =
+            VerbsConnection::connect(self.net.at, None, &self.config, self.net.clock).map_err(broken)?;
         match self.connections.last_mut() {
             Some(driven) => driven.begin(end),
             None => return Err(Unable::Broken("no connection was opened".into())),
@@ -97,10 +84,6 @@ impl Subject for Own {
 
     fn arm(&mut self) -> bool {
         self.connections.iter_mut().any(Driven::arm)
-    }
-
-    fn clock(&self) -> Option<Clock> {
-        Some(self.clock)
     }
 
     fn fds(&self) -> Vec<BorrowedFd<'_>> {

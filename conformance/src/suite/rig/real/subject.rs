@@ -1,24 +1,19 @@
-//! The subject of a test over a device, as the rig sees it.
+//! The subject of a test in real time, as the rig sees it.
 
-use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use smbd_core::{ConfigError, Instant, Params};
-use smbd_verbs::Clock;
 
-use super::super::{Opening, Unable, UpperHand};
+use crate::suite::rig::{Opening, Unable, UpperHand};
 use crate::suite::trace::Event;
 
 /// Whoever is at the other end of the script's connections.
-pub(super) trait Subject {
-    /// Where it listens, if it accepts.
-    fn address(&self) -> SocketAddr;
-
+pub trait Subject {
     /// Has it connect to the script. It has let go of what it had before ([`end`](Self::end)).
     ///
     /// # Errors
     /// It cannot.
-    fn connect(&mut self, to: SocketAddr) -> Result<(), Unable>;
+    fn connect(&mut self) -> Result<(), Unable>;
 
     /// As [`configure`](crate::suite::rig::Rig::configure).
     ///
@@ -32,24 +27,20 @@ pub(super) trait Subject {
     /// The script is about to open a connection.
     ///
     /// # Errors
-    /// The subject cannot be told what it would have to know of it.
+    /// The subject cannot have one.
     fn open(&mut self, opening: &Opening) -> Result<(), Unable> {
-        if opening.send_with_invalidate {
-            return Ok(());
-        }
-        Err(Unable::NotApplicable(
-            "the peer asks its own device whether a send can invalidate a token".into(),
-        ))
+        let _ = opening;
+        Ok(())
     }
 
-    /// Does what can be done without waiting; when to come back at the latest. Nothing, unless the subject is part of this
-    /// program.
+    /// Whether it does without invalidation where an opening says so.
+    fn heeds_invalidation(&self) -> bool {
+        false
+    }
+
+    /// Does what can be done without waiting; when to come back at the latest, by the clock of the net. Nothing, unless the
+    /// subject is part of this program.
     fn drive(&mut self) -> Option<Instant> {
-        None
-    }
-
-    /// The clock of [`drive`](Self::drive)'s deadlines, if it has any.
-    fn clock(&self) -> Option<Clock> {
         None
     }
 

@@ -1,7 +1,7 @@
 //! Subjects that are not part of this program.
 
 use std::io;
-use std::net::{Shutdown, SocketAddr};
+use std::net::Shutdown;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -12,27 +12,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-use super::super::Unable;
-use super::rig::Subject;
+use super::Subject;
+use crate::suite::rig::Unable;
 
 /// One that is connected to.
 #[derive(Debug)]
-pub(super) struct Acceptor {
-    at: SocketAddr,
-}
-
-impl Acceptor {
-    pub(super) const fn at(at: SocketAddr) -> Self {
-        Self { at }
-    }
-}
+pub(super) struct Acceptor;
 
 impl Subject for Acceptor {
-    fn address(&self) -> SocketAddr {
-        self.at
-    }
-
-    fn connect(&mut self, _: SocketAddr) -> Result<(), Unable> {
+    fn connect(&mut self) -> Result<(), Unable> {
         Err(Unable::NotApplicable("the peer is connected to, it does not connect".into()))
     }
 }
@@ -54,7 +42,6 @@ const END_TIME: Duration = Duration::from_secs(30);
 /// One that connects: by itself, or because a command makes it.
 #[derive(Debug)]
 pub(super) struct Initiator {
-    at: SocketAddr,
     trigger: Trigger,
     /// Commands that were begun.
     begun: Vec<Begun>,
@@ -63,8 +50,8 @@ pub(super) struct Initiator {
 }
 
 impl Initiator {
-    pub(super) const fn to(at: SocketAddr, trigger: Trigger) -> Self {
-        Self { at, trigger, begun: Vec::new(), is_triggered: false }
+    pub(super) const fn by(trigger: Trigger) -> Self {
+        Self { trigger, begun: Vec::new(), is_triggered: false }
     }
 }
 
@@ -133,11 +120,7 @@ fn pid(child: &Child) -> Option<Pid> {
 }
 
 impl Subject for Initiator {
-    fn address(&self) -> SocketAddr {
-        self.at
-    }
-
-    fn connect(&mut self, _: SocketAddr) -> Result<(), Unable> {
+    fn connect(&mut self) -> Result<(), Unable> {
         let Some(line) = self.trigger.begin.clone() else { return Ok(()) };
         let (ended, running) =
             self.begun.drain(..).partition::<Vec<_>, _>(|begun| begun.has_ended(Duration::ZERO));

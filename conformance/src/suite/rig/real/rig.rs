@@ -1,18 +1,19 @@
-//! The script's connections on a device, and waiting.
+//! The script's connections over a net, and waiting.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use smbd_core::backend::Backend;
 use smbd_core::{Config, ConfigError, Instant, Params};
-use smbd_verbs::quirks::Invalidate;
-use smbd_verbs::{Buffer, Clock, LinkType, ListenOptions, Listener, VerbsConnection, Waitable};
 
-use super::super::{Ability, Full, Line, Network, News, Opening, Order, Rig, Streams, Unable, UpperHand};
-pub(super) use super::subject::Subject;
 use super::tcp::Stream;
+use super::{End, Net, Subject};
 use crate::catalogue::UnderTest;
+use crate::suite::rig::{
+    Ability, Full, Line, Network, News, Opening, Order, Rig, Streams, Unable, UpperHand,
+};
 use crate::suite::script::Usual;
 use crate::suite::trace::Event;
 
@@ -24,10 +25,10 @@ const KEPT: usize = 4;
 /// How long connections that are up may take to end when a play is over.
 const PARTING_TIME: Duration = Duration::from_secs(5);
 
-pub(super) struct Connection {
+pub(super) struct Connection<E: End> {
     /// `None` until the subject has asked for the connection, if it connects, and when it has long been over.
-    pub(super) end: Option<Box<VerbsConnection>>,
-    pub(super) line: Line<Buffer>,
+    pub(super) end: Option<Box<E>>,
+    pub(super) line: Line<E::Buffer>,
     /// What the end will be when the subject has asked for it, if it connects.
     pub(super) plan: Option<Plan>,
     /// It has not asked yet.
@@ -36,9 +37,15 @@ pub(super) struct Connection {
     pub(super) parted: bool,
 }
 
-impl Connection {
+impl<E: End> Connection<E> {
     fn is_over(&self) -> bool {
         self.end.is_none() || self.line.is_over()
+    }
+
+    fn destroy(&mut self) {
+        if let Some(end) = self.end.take() {
+            end.destroy();
+        }
     }
 }
 
@@ -51,32 +58,37 @@ pub(super) struct Plan {
     pub(super) receives: Vec<u32>,
 }
 
+/// An end and its line.
+type OfConnection<'a, N> = (&'a mut <N as Net>::End, &'a mut Line<<<N as Net>::End as Backend>::Buffer>);
+
 /// The rig.
-pub(super) struct VerbsRig {
-    pub(super) clock: Clock,
+pub struct RealRig<N: Net> {
+    pub(super) net: N,
     /// Dropped before the subject: one of another program can end only when its connections have.
-    pub(super) connections: Vec<Connection>,
+    pub(super) connections: Vec<Connection<N::End>>,
     pub(super) subject: Box<dyn Subject>,
     /// What the subject did not do when it should have.
     pub(super) hangs: Option<String>,
     /// Where the script listens, if the subject connects.
-    pub(super) listener: Option<Listener>,
-    pub(super) at: SocketAddr,
+    pub(super) listener: Option<N::Door>,
     /// Where the subject is reached over direct TCP.
     pub(super) tcp: Vec<SocketAddr>,
     pub(super) streams: Vec<Stream>,
     usual: Option<Usual>,
 }
 
-impl VerbsRig {
-    pub(super) fn new(subject: Box<dyn Subject>, role: UnderTest, at: SocketAddr) -> Result<Self, Unable> {
+impl<N: Net> RealRig<N> {
+    pub(in crate::suite::rig) fn new(
+        subject: Box<dyn Subject>,
+        role: UnderTest,
+        net: N,
+    ) -> Result<Self, Unable> {
         let listener = match role {
-            UnderTest::Initiator => Some(Listener::bind(at, ListenOptions::default()).map_err(broken)?),
+            UnderTest::Initiator => Some(net.listen()?),
             UnderTest::Acceptor | UnderTest::Both => None,
         };
-        let clock = subject.clock().unwrap_or_else(Clock::start);
         let (connections, tcp, streams) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { clock, subject, listener, at, tcp, streams, usual: None, connections, hangs: None })
+        Ok(Self { net, subject, listener, tcp, streams, usual: None, connections, hangs: None })
     }
 
     /// The same for a subject that is reached over direct TCP, too.
@@ -91,7 +103,7 @@ impl VerbsRig {
         self
     }
 
-    fn at(&mut self, connection: usize) -> Result<(&mut VerbsConnection, &mut Line<Buffer>), Full> {
+    fn at(&mut self, connection: usize) -> Result<OfConnection<'_, N>, Full> {
         let Connection { end, line, .. } =
             self.connections.get_mut(connection).ok_or(Full("no such connection"))?;
         let end = end.as_deref_mut().ok_or(Full("work: the connection has long been over"))?;
@@ -108,17 +120,18 @@ impl VerbsRig {
                 // On rxe a subject that has ended a connection asks for more than a minute whether this end knows.
                 *parted = line.order(&mut **end, Order::Disconnect).is_ok();
             }
-            // A device that cannot be asked says so with its next input.
-            again |= !line.is_over() && end.arm().unwrap_or(true);
+            again |= !line.is_over() && end.arm();
         }
         again
     }
 
-    /// Readable when a device of the script has something to say, or a stream that is read.
-    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    /// What is to be polled for devices of the script, and streams that are read.
+    pub(super) fn fds(&self) -> impl Iterator<Item = PollFd<'_>> {
         let ends = self.connections.iter().filter(|known| !known.line.is_over());
-        let ends = ends.filter_map(|known| known.end.as_deref()).map(AsFd::as_fd);
-        ends.chain(self.streams.iter().filter(|stream| stream.is_awaited).map(Stream::fd))
+        let ends = ends.filter_map(|known| known.end.as_deref()?.awaits());
+        let ends = ends.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags));
+        let streams = self.streams.iter().filter(|stream| stream.is_awaited);
+        ends.chain(streams.map(Stream::fd).map(readable))
     }
 
     fn has_news(&self) -> bool {
@@ -138,7 +151,7 @@ impl VerbsRig {
     /// Ends what is up.
     fn part(&mut self) {
         self.leave();
-        let until = self.clock.now().saturating_add(PARTING_TIME);
+        let until = self.net.now().saturating_add(PARTING_TIME);
         self.turn(until, |rig| rig.connections.iter().all(Connection::is_over) && rig.subject.is_over());
     }
 
@@ -147,7 +160,7 @@ impl VerbsRig {
         loop {
             let deadline = self.subject.drive();
             let again = self.look() | self.refuse_uninvited();
-            let now = self.clock.now();
+            let now = self.net.now();
             if done(self) || now >= limit {
                 return;
             }
@@ -155,10 +168,9 @@ impl VerbsRig {
             if again || is_due || self.subject.arm() {
                 continue;
             }
-            let door = self.uninvited().is_some();
-            let listener = self.listener.as_ref().filter(|_| door).map(AsFd::as_fd);
-            let fds = self.fds().chain(self.subject.fds()).chain(listener);
-            sleep(self.clock, fds, deadline.into_iter().chain([limit]).min());
+            let listener = self.listener.as_ref().filter(|_| self.is_uninvited()).map(AsFd::as_fd);
+            let fds = self.fds().chain(self.subject.fds().into_iter().chain(listener).map(readable));
+            sleep(&self.net, fds, deadline.into_iter().chain([limit]).min());
         }
     }
 
@@ -168,36 +180,27 @@ impl VerbsRig {
         let over: Vec<_> = over.collect();
         let excess = over.len().saturating_sub(KEPT);
         for connection in over.into_iter().take(excess) {
-            destroy(connection.end.take());
+            connection.destroy();
         }
     }
 }
 
-impl Drop for VerbsRig {
+impl<N: Net> Drop for RealRig<N> {
     fn drop(&mut self) {
         self.part();
-        for Connection { end, .. } in &mut self.connections {
-            destroy(end.take());
-        }
+        self.connections.iter_mut().for_each(Connection::destroy);
     }
 }
 
-/// Drops an end on a thread of its own: with rxe the kernel's connection manager takes more than a minute now and then to
-/// forget a connection (`cm_destroy_id` waits until a message of its own was sent 16 times, 4.3 s apart).
-pub(super) fn destroy(end: Option<Box<VerbsConnection>>) {
-    if let Some(end) = end {
-        std::thread::spawn(move || drop(end));
-    }
+/// Polls for something to read.
+pub(super) fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::from_borrowed_fd(fd, PollFlags::IN)
 }
 
-pub(super) fn broken(error: smbd_verbs::Error) -> Unable {
-    Unable::Broken(error.to_string())
-}
-
-/// Until one of them is readable, or a time.
-pub(super) fn sleep<'a>(clock: Clock, fds: impl Iterator<Item = BorrowedFd<'a>>, until: Option<Instant>) {
-    let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-    let time = until.map(|until| until.saturating_since(clock.now()));
+/// Until one of them is ready, or a time.
+pub(super) fn sleep<'a>(net: &impl Net, fds: impl Iterator<Item = PollFd<'a>>, until: Option<Instant>) {
+    let mut fds: Vec<_> = fds.collect();
+    let time = until.map(|until| until.saturating_since(net.now()));
     let timeout = time.map(|time| Timespec {
         tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: time.subsec_nanos().into(),
@@ -206,9 +209,9 @@ pub(super) fn sleep<'a>(clock: Clock, fds: impl Iterator<Item = BorrowedFd<'a>>,
     let _ = poll(&mut fds, timeout.as_ref());
 }
 
-impl Rig for VerbsRig {
+impl<N: Net> Rig for RealRig<N> {
     fn now(&self) -> Instant {
-        self.clock.now()
+        self.net.now()
     }
 
     fn is_real(&self) -> bool {
@@ -220,18 +223,20 @@ impl Rig for VerbsRig {
             return Err(Unable::NotApplicable("this network cannot be told to fail".into()));
         }
         if opening.private_data.is_some() {
-            return Err(Unable::NotApplicable("private data is smbd-verbs' own matter".into()));
+            return Err(Unable::NotApplicable("private data are not the script's matter here".into()));
+        }
+        if !opening.send_with_invalidate && !N::TELLS_INVALIDATION && !self.subject.heeds_invalidation() {
+            let why = "the peer asks its own device whether a send can invalidate a token";
+            return Err(Unable::NotApplicable(why.into()));
         }
         self.forget();
         self.subject.open(opening)?;
         let config = opening.config().map_err(|error| Unable::Broken(error.to_string()))?;
         let (end, plan) = if self.listener.is_some() {
-            self.subject.connect(self.at)?;
+            self.subject.connect()?;
             (None, Some(Plan { opening: opening.clone(), config, receives: Vec::new() }))
         } else {
-            let end = VerbsConnection::connect(self.subject.address(), None, &config, self.clock)
-                .map_err(broken)?;
-            (Some(Box::new(end)), None)
+            (Some(Box::new(self.net.connect(opening, &config)?)), None)
         };
         let (line, is_awaited) = (Line::new(opening), plan.is_some());
         self.connections.push(Connection { end, line, plan, is_awaited, parted: false });
@@ -300,18 +305,7 @@ impl Rig for VerbsRig {
 
     fn device_lacks(&self, ability: Ability) -> Option<String> {
         let end = self.connections.iter().rev().find_map(|known| known.end.as_deref())?;
-        let quirks = end.quirks()?;
-        let (lacks, what) = match ability {
-            Ability::ReadRights => (quirks.read_right_unchecked, "checks no right of an RDMA Read"),
-            Ability::Invalidation => (!end.remote_invalidation(), "does not tell of an invalidated token"),
-            Ability::ForeignTokens => (quirks.invalidates_foreign, "invalidates tokens of other connections"),
-            // The kernel does not survive it on rxe, and siw takes it without a word.
-            Ability::InvalidationOnce => (
-                quirks.invalidate == Invalidate::Free || !end.remote_invalidation(),
-                "does not refuse the second invalidation of a token",
-            ),
-        };
-        lacks.then(|| format!("{} {what}", quirks.name))
+        end.lacks(ability)
     }
 
     fn usual(&self) -> Option<Usual> {
@@ -331,16 +325,20 @@ impl Rig for VerbsRig {
     }
 
     fn network(&self) -> Option<Network> {
-        let ends = self.connections.iter().rev().filter_map(|known| known.end.as_deref());
-        ends.filter_map(VerbsConnection::link_type).next().map(|link| match link {
-            LinkType::Iwarp => Network::Iwarp,
-            LinkType::Roce | LinkType::InfiniBand => Network::Roce,
-        })
+        self.connections.iter().rev().find_map(|known| known.end.as_deref()?.network())
     }
 
     fn device(&self) -> Option<String> {
-        let mut ends = self.connections.iter().rev().filter_map(|known| known.end.as_deref());
-        ends.find_map(|end| Some(format!("{} ({})", end.device()?.name, end.link_type()?)))
+        self.connections.iter().rev().find_map(|known| known.end.as_deref()?.device())
+    }
+
+    fn cut(&mut self, connection: usize) -> Result<(), Unable> {
+        let (end, _) = self.at(connection).map_err(|full| Unable::Broken(full.0.into()))?;
+        end.cut()
+    }
+
+    fn trouble(&self, connection: usize) -> Option<&str> {
+        self.connections.get(connection)?.end.as_deref()?.trouble()
     }
 
     fn end(&mut self) -> Result<(), String> {

@@ -4,19 +4,19 @@ use std::net::{IpAddr, SocketAddr};
 
 use smbd_core::Instant;
 
-use super::super::{Adapter, Heard, Streams, Unable};
-use super::rig::VerbsRig;
 use super::tcp::Stream;
+use super::{Net, RealRig};
+use crate::suite::rig::{Adapter, Heard, Streams, Unable};
 
-impl Streams for VerbsRig {
+impl<N: Net> Streams for RealRig<N> {
     fn rdma_address(&mut self) -> IpAddr {
-        self.at.ip()
+        self.net.ip()
     }
 
     fn dial(&mut self, by: Adapter) -> Result<usize, Unable> {
         let is_wanted = |at: &&SocketAddr| match by {
-            Adapter::Rdma => at.ip() == self.at.ip(),
-            Adapter::Other => at.ip() != self.at.ip(),
+            Adapter::Rdma => at.ip() == self.net.ip(),
+            Adapter::Other => at.ip() != self.net.ip(),
             Adapter::Any => true,
         };
         let Some(at) = self.tcp.iter().find(is_wanted).copied() else {
@@ -46,7 +46,7 @@ impl Streams for VerbsRig {
                 }
                 return Heard::Down;
             }
-            if self.clock.now() >= limit {
+            if self.net.now() >= limit {
                 return Heard::Nothing;
             }
             known.is_awaited = true;

@@ -7,11 +7,9 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use smbd_core::Config;
-use smbd_verbs::{Error, Listener, RejectReason, VerbsConnection};
-
-use super::super::{Line, Order, Unable};
-use super::rig::{Plan, VerbsRig, broken, destroy, sleep};
+use super::rig::{Plan, RealRig, readable, sleep};
+use super::{End as _, Net};
+use crate::suite::rig::{Line, Order, Unable};
 
 /// How long a subject may take to ask for a connection.
 const REQUEST_TIME: Duration = Duration::from_secs(30);
@@ -25,26 +23,26 @@ const LAST_REQUEST_TIME: Duration = Duration::from_millis(200);
 const REFUSED_MAX: usize = 64;
 
 /// What came of waiting for a request.
-enum Request {
+enum Request<E> {
     /// The end that accepts it.
-    Came(Box<VerbsConnection>),
+    Came(Box<E>),
     /// The subject has given it up.
     GivenUp,
     /// None; what was wrong with the last that could not be accepted.
-    None(Option<Error>),
+    None(Option<Unable>),
 }
 
-impl VerbsRig {
+impl<N: Net> RealRig<N> {
     /// Takes the request of the subject for this connection; `false` if it has given it up.
     pub(super) fn accept_request(&mut self, connection: usize) -> Result<bool, Unable> {
         let known = self.connections.get_mut(connection).filter(|known| known.is_awaited);
-        let Some(Plan { config, receives, .. }) = known.and_then(|known| known.plan.clone()) else {
+        let Some(plan) = known.and_then(|known| known.plan.clone()) else {
             return Ok(true);
         };
-        let request = self.request(&config, REQUEST_TIME);
+        let request = self.request(&plan, REQUEST_TIME);
         self.is_not_awaited(connection);
         match request? {
-            Request::Came(end) => self.meet(connection, end, &receives).map(|()| true),
+            Request::Came(end) => self.meet(connection, end, &plan.receives).map(|()| true),
             Request::GivenUp => Ok(false),
             Request::None(withdrawn) => {
                 let seconds = REQUEST_TIME.as_secs();
@@ -62,9 +60,11 @@ impl VerbsRig {
         let Some((known, plan)) = known.and_then(|known| known.plan.clone().map(|plan| (known, plan))) else {
             return Ok(false);
         };
-        destroy(known.end.take());
+        if let Some(end) = known.end.take() {
+            end.destroy();
+        }
         (known.line, known.parted, known.is_awaited) = (Line::new(&plan.opening), false, true);
-        let request = self.request(&plan.config, ANOTHER_TIME);
+        let request = self.request(&plan, ANOTHER_TIME);
         self.is_not_awaited(connection);
         match request? {
             Request::Came(end) => self.meet(connection, end, &plan.receives).map(|()| true),
@@ -73,43 +73,38 @@ impl VerbsRig {
     }
 
     /// Waits for a request, and accepts it.
-    fn request(&mut self, config: &Config, within: Duration) -> Result<Request, Unable> {
-        let until = self.clock.now().saturating_add(within);
+    fn request(&mut self, plan: &Plan, within: Duration) -> Result<Request<N::End>, Unable> {
+        let until = self.net.now().saturating_add(within);
         let mut withdrawn = None;
         loop {
             let deadline = self.subject.drive();
             // A subject may have to end earlier connections before it can ask for another.
             let again = self.look();
             let Some(listener) = &mut self.listener else { return Ok(Request::GivenUp) };
-            if let Some(incoming) = listener.poll().map_err(broken)? {
-                match incoming.accept(config, self.clock) {
+            if let Some(end) = self.net.accept(listener, &plan.opening, &plan.config)? {
+                match end {
                     Ok(end) => return Ok(Request::Came(Box::new(end))),
                     // A client that is being ended may have withdrawn the request; it makes another, or the next one does.
                     Err(error) if self.subject.speaks() => withdrawn = Some(error),
-                    Err(error) => return Err(broken(error)),
+                    Err(error) => return Err(error),
                 }
             }
             if self.subject.gave_up() {
                 return Ok(Request::GivenUp);
             }
-            if self.clock.now() >= until {
+            if self.net.now() >= until {
                 return Ok(Request::None(withdrawn));
             }
             if !again && !self.subject.arm() {
                 let listener = self.listener.as_ref().map(AsFd::as_fd);
-                let fds = self.subject.fds().into_iter().chain(listener).chain(self.fds());
-                sleep(self.clock, fds, deadline.into_iter().chain([until]).min());
+                let fds = self.subject.fds().into_iter().chain(listener).map(readable).chain(self.fds());
+                sleep(&self.net, fds, deadline.into_iter().chain([until]).min());
             }
         }
     }
 
     /// Gives a connection its end, with the receives that were ordered for it.
-    fn meet(
-        &mut self,
-        connection: usize,
-        mut end: Box<VerbsConnection>,
-        receives: &[u32],
-    ) -> Result<(), Unable> {
+    fn meet(&mut self, connection: usize, mut end: Box<N::End>, receives: &[u32]) -> Result<(), Unable> {
         let Some(known) = self.connections.get_mut(connection) else { return Ok(()) };
         for len in receives {
             let ordered = known.line.order(&mut *end, Order::Receive(*len));
@@ -125,23 +120,19 @@ impl VerbsRig {
         }
     }
 
-    /// The listener, while no case waits for what comes there.
-    pub(super) fn uninvited(&mut self) -> Option<&mut Listener> {
+    /// Whether no case waits for what comes where the script listens.
+    pub(super) fn is_uninvited(&self) -> bool {
         let is_awaited = self.connections.iter().any(|known| known.is_awaited);
-        self.listener.as_mut().filter(|_| !is_awaited && !self.subject.connects_unasked())
+        self.listener.is_some() && !is_awaited && !self.subject.connects_unasked()
     }
 
     /// Refuses what no case has asked for; whether there was any.
     pub(super) fn refuse_uninvited(&mut self) -> bool {
-        let Some(listener) = self.uninvited() else { return false };
-        let mut any = false;
-        for _ in 0..REFUSED_MAX {
-            let Ok(Some(incoming)) = listener.poll() else { break };
-            // It may have been withdrawn meanwhile.
-            let _ = incoming.reject(RejectReason::Unwanted);
-            any = true;
+        if !self.is_uninvited() {
+            return false;
         }
-        any
+        let Some(listener) = &mut self.listener else { return false };
+        (0..REFUSED_MAX).take_while(|_| self.net.refuse(listener)).count() > 0
     }
 
     /// As [`turn_away`](crate::suite::rig::Rig::turn_away).
@@ -160,7 +151,7 @@ impl VerbsRig {
             return Err(Unable::Broken(how));
         }
         if is_other {
-            let until = self.clock.now().saturating_add(LAST_REQUEST_TIME);
+            let until = self.net.now().saturating_add(LAST_REQUEST_TIME);
             self.turn(until, |_| false);
         }
         Ok(())
@@ -179,7 +170,7 @@ impl VerbsRig {
 
     /// Waits until the subject has let go of its connections.
     fn await_letting_go(&mut self, within: Duration) {
-        let until = self.clock.now().saturating_add(within);
+        let until = self.net.now().saturating_add(within);
         self.turn(until, |rig| rig.subject.has_ended());
         if self.hangs.is_none() && !self.subject.has_ended() {
             let seconds = within.as_secs();
