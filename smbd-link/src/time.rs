@@ -121,7 +121,7 @@ mod sleep {
                 return Poll::Ready(());
             }
             *this.had_grace = true;
-            this.sleep.as_mut().reset(now + GRACE);
+            this.sleep.as_mut().reset(now.checked_add(GRACE).unwrap_or(now));
             this.sleep.poll(cx)
         }
     }
