@@ -291,7 +291,7 @@ fn users_are_read_again_and_a_session_that_is_there_stays() {
 }
 
 #[test]
-fn listeners_networks_limits_and_the_log_are_new_at_once_and_the_rest_is_named() {
+fn listeners_networks_and_limits_are_new_at_once_and_the_rest_is_named() {
     let place = Place::new("reload", 8);
     let serve = place.start("");
     let other = format!("{}:1445", place.address);

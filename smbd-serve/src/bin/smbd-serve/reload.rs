@@ -45,6 +45,8 @@ fn more_places(old: &Settings, new: &mut Settings) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use smbd_daemon::log::Format;
+
     use super::*;
     use crate::file::File;
     use crate::options::Run;
@@ -96,11 +98,13 @@ mod tests {
     }
 
     #[test]
-    fn fewer_connections_need_no_restart_and_neither_do_as_many_as_at_the_start() {
+    fn fewer_connections_need_no_restart_and_neither_do_as_many_as_at_the_start_or_another_log() {
         let old = settings("");
-        let mut fewer = settings("[limits]\nconnections = 9\nper_client = 2\n[timeouts]\ndrain_s = 9");
+        let text =
+            "[limits]\nconnections = 9\nper_client = 2\n[timeouts]\ndrain_s = 9\n[log]\nformat = 'json'";
+        let mut fewer = settings(text);
         assert_eq!(restore(&old, &mut fewer), [""; 0]);
-        assert_eq!((fewer.places.all, fewer.drain.as_secs()), (9, 9));
+        assert_eq!((fewer.places.all, fewer.drain.as_secs(), fewer.format), (9, 9, Format::Json));
         let mut again = settings("");
         assert_eq!(restore(&fewer, &mut again), [""; 0]);
         assert_eq!(again.places, old.places);

@@ -35,10 +35,15 @@ pub(crate) enum NoUsers {
 /// Users by their names in capitals.
 pub(crate) type Users = BTreeMap<String, NtHash>;
 
-/// Reads the users of a file, if nobody else can.
+/// Reads the users of a file, if nobody else can, and nobody but this user and root has written it.
 pub(crate) fn read(path: &Path) -> Result<Users, NoUsers> {
-    let users = UserFile::read(path)?.users;
-    if users.is_empty() { Err(NoUsers::Nobody { path: path.display().to_string() }) } else { Ok(users) }
+    let name = || path.display().to_string();
+    let UserFile { users, owner, .. } = UserFile::read(path)?;
+    let own = rustix::process::geteuid().as_raw();
+    if let Some((owner, _)) = owner.filter(|(owner, _)| *owner != own && *owner != 0) {
+        return Err(NoUsers::Owner { path: name(), owner });
+    }
+    if users.is_empty() { Err(NoUsers::Nobody { path: name() }) } else { Ok(users) }
 }
 
 /// The text of a file of users, which was read without a fault.
@@ -46,22 +51,35 @@ pub(crate) fn read(path: &Path) -> Result<Users, NoUsers> {
 pub(crate) struct UserFile {
     text: String,
     users: Users,
+    /// Its user and its group, if it is there.
+    owner: Option<(u32, u32)>,
 }
 
 impl UserFile {
-    /// Reads a file, if nobody else can.
+    /// Reads a file, if nobody but its owner and root can.
     pub(crate) fn read(path: &Path) -> Result<Self, NoUsers> {
-        let text = text(path)?;
-        let wrong = |(line, what)| NoUsers::Line { path: path.display().to_string(), line, what };
-        let users = parse(&text).map_err(wrong)?;
-        Ok(Self { text, users })
+        let name = || path.display().to_string();
+        let wrong = |error| NoUsers::File { path: name(), error };
+        let file = File::open(path).map_err(wrong)?;
+        // Of what is open: the name may be another file's by now.
+        let known = file.metadata().map_err(wrong)?;
+        if known.mode() & OTHERS != 0 {
+            return Err(NoUsers::Mode { path: name(), mode: known.mode() & 0o777 });
+        }
+        let mut text = String::new();
+        file.take(FILE_MAX).read_to_string(&mut text).map_err(wrong)?;
+        if text.len() as u64 == FILE_MAX {
+            return Err(NoUsers::Size { path: name() });
+        }
+        let users = parse(&text).map_err(|(line, what)| NoUsers::Line { path: name(), line, what })?;
+        Ok(Self { text, users, owner: Some((known.uid(), known.gid())) })
     }
 
     /// The same; an empty one if there is none.
     pub(crate) fn read_or_new(path: &Path) -> Result<Self, NoUsers> {
         match Self::read(path) {
             Err(NoUsers::File { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
-                Ok(Self { text: String::new(), users: Users::new() })
+                Ok(Self { text: String::new(), users: Users::new(), owner: None })
             }
             read => read,
         }
@@ -123,8 +141,7 @@ impl UserFile {
         let mut beside = place.clone().into_os_string();
         beside.push(format!(".{}", std::process::id()));
         let beside = PathBuf::from(beside);
-        let owner = fs::metadata(&place).ok().map(|known| (known.uid(), known.gid()));
-        let written = self.write_new(&beside, owner).and_then(|()| fs::rename(&beside, &place));
+        let written = self.write_new(&beside).and_then(|()| fs::rename(&beside, &place));
         if written.is_err() {
             // What was written in part is nobody's.
             let _ = fs::remove_file(&beside);
@@ -132,11 +149,11 @@ impl UserFile {
         written.map_err(wrong)
     }
 
-    fn write_new(&self, path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
+    fn write_new(&self, path: &Path) -> io::Result<()> {
         // What a process of the same number has left is no file of users.
         let _ = fs::remove_file(path);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        if let Some((user, group)) = owner {
+        if let Some((user, group)) = self.owner {
             // It may be that of a server that runs as another user.
             fchown(&file, Some(user), Some(group))?;
         }
@@ -152,28 +169,6 @@ fn name_of(line: &str) -> Option<&str> {
 
 fn is_left_out(line: &str) -> bool {
     line.trim().is_empty() || line.starts_with('#')
-}
-
-/// The text of a file that nobody else can read.
-fn text(path: &Path) -> Result<String, NoUsers> {
-    let name = || path.display().to_string();
-    let wrong = |error| NoUsers::File { path: name(), error };
-    let file = File::open(path).map_err(wrong)?;
-    // Of what is open: the name may be another file's by now.
-    let known = file.metadata().map_err(wrong)?;
-    if known.mode() & OTHERS != 0 {
-        return Err(NoUsers::Mode { path: name(), mode: known.mode() & 0o777 });
-    }
-    let own = rustix::process::geteuid().as_raw();
-    if known.uid() != own && known.uid() != 0 {
-        return Err(NoUsers::Owner { path: name(), owner: known.uid() });
-    }
-    let mut text = String::new();
-    file.take(FILE_MAX).read_to_string(&mut text).map_err(wrong)?;
-    if text.len() as u64 == FILE_MAX {
-        return Err(NoUsers::Size { path: name() });
-    }
-    Ok(text)
 }
 
 /// Lines `NAME:password:PASSWORD` and `NAME:nt:HASH`; empty ones and those that begin with `#` are left out.
@@ -249,7 +244,7 @@ mod tests {
     }
 
     fn file(text: &str) -> UserFile {
-        UserFile { text: text.into(), users: parse(text).unwrap() }
+        UserFile { text: text.into(), users: parse(text).unwrap(), owner: None }
     }
 
     #[test]
@@ -264,6 +259,26 @@ mod tests {
         assert!(users.remove("Two") && !users.remove("two"));
         assert_eq!(users.text, format!("# ours\n\nONE:nt:{HASH}\nthree:nt:{HASH}\n"));
         assert_eq!(parse(&users.text).unwrap().len(), users.users.len());
+    }
+
+    #[test]
+    fn root_changes_a_file_of_a_server_that_runs_as_another_user_and_the_file_stays_that_user_s() {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: this user is not root");
+            return;
+        }
+        let path = std::env::temp_dir().join(format!("smbd-serve-owner-{}", std::process::id()));
+        fs::write(&path, "one:password:x\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::chown(&path, Some(1234), Some(1235)).unwrap();
+        let mut users = UserFile::read(&path).unwrap();
+        users.set("two", &NtHash::of_password("y"));
+        users.write(&path).unwrap();
+        let known = fs::metadata(&path).unwrap();
+        assert_eq!((known.uid(), known.gid(), known.mode() & 0o777), (1234, 1235, 0o600));
+        // A server of root lets in nobody whom another user has written.
+        assert!(matches!(read(&path), Err(NoUsers::Owner { owner: 1234, .. })));
+        fs::remove_file(&path).unwrap();
     }
 
     #[test]
