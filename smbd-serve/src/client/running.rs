@@ -46,3 +46,23 @@ impl Running {
         Some(id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_is_slow_once_and_runs_until_it_ends() {
+        let mut running = Running::default();
+        let [first, second] = [1, 2].map(OperationId);
+        running.begin(first, 10);
+        running.begin(second, 20);
+        assert_eq!((running.oldest(), running.take_slow(9)), (Some(10), None));
+        assert_eq!((running.take_slow(10), running.take_slow(10)), (Some(first), None));
+        assert!(running.oldest() == Some(20) && running.has(first) && running.has(second));
+        running.end(second);
+        assert!(running.oldest().is_none() && !running.has(second) && !running.is_empty());
+        running.end(first);
+        assert!(running.is_empty());
+    }
+}
