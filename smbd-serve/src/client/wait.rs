@@ -5,8 +5,10 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 
 use smbd_core::Instant;
+use smbd_smb2::server::LinkId;
 
 use super::group::{Group, Happened};
+use super::member::Member;
 use super::surroundings::Surroundings;
 use crate::served::Served;
 
@@ -52,9 +54,11 @@ impl<F: Served, A: Surroundings> Group<F, A> {
     /// What has come on one of the connections, each of which has its turn.
     fn poll_members(&mut self, cx: &mut Context<'_>, wants_messages: bool) -> Poll<Happened<A>> {
         let last = self.last;
-        // Those behind the one that was listened to last come first.
+        // Those behind the one that was listened to last come first. One that is lost says so for ever.
         for is_behind in [true, false] {
-            for (on, member) in self.members.iter_mut().filter(|(on, _)| (**on > last) == is_behind) {
+            let is_next =
+                |(on, member): &(&LinkId, &mut Member<A>)| member.why.is_none() && (**on > last) == is_behind;
+            for (on, member) in self.members.iter_mut().filter(is_next) {
                 if member.ended.poll_closed(cx).is_ready() {
                     return Poll::Ready(Happened::Lost(*on, "nobody serves it any more".to_owned()));
                 }
