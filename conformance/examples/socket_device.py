@@ -76,8 +76,10 @@ class Device:
             self.stage = SEND
             return b""
         elif kind == SEND and self.stage == SEND:
-            if not self.posted or self.posted.popleft() < len(body) - 8:
-                raise Over("a message without a receive that is long enough", 4)
+            if not self.posted:
+                raise Over("a message without a receive", 4)
+            if self.posted.popleft() < len(body) - 8:
+                raise Over("a message longer than its receive", 5)
             if body[0]:
                 raise Over("no token is valid", 7)
             return body[8:]

@@ -51,6 +51,8 @@ Examples:
   smbd-conformance run --format junit --output report.xml
   smbd-conformance run --format html --output report.html
   smbd-conformance run --format json --no-messages
+  smbd-conformance run --target socket --connect /tmp/smbd.sock --no-timers
+                                                an implementation without an RDMA device: docs/socket-target.md
   smbd-conformance capture trace.pcapng         what two peers did wrong, and their credits
   smbd-conformance capture trace.pcap --json    the same as JSON lines
 
