@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -355,7 +356,7 @@ impl ServerTask {
         at: Option<usize>,
         id: OperationId,
         bytes: &[u8],
-        buffers: Vec<BufferDescriptorV1>,
+        buffers: Arc<[BufferDescriptorV1]>,
     ) {
         let Some(member) = at.and_then(|at| self.members.get_mut(at)) else { return };
         let len = bytes.len() as u32;

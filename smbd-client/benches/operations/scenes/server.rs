@@ -62,13 +62,13 @@ impl Serves {
                 Action::RdmaRead { id, buffers, len } => {
                     let memory = Heap::allocate(len).expect("memory");
                     self.transfers.insert(id, (memory.clone(), Some(len)));
-                    self.link.rdma(id, RdmaVerb::Read, memory, buffers.into(), 0, len);
+                    self.link.rdma(id, RdmaVerb::Read, memory, buffers, 0, len);
                 }
                 Action::RdmaWrite { id, buffers, len } => {
                     let (memory, data) = (Heap::allocate(len).expect("memory"), self.buffers.remove(&id));
                     memory.fill(0, &data.expect("data")[..len as usize]).expect("inside the memory");
                     self.transfers.insert(id, (memory.clone(), None));
-                    self.link.rdma(id, RdmaVerb::Write, memory, buffers.into(), 0, len);
+                    self.link.rdma(id, RdmaVerb::Write, memory, buffers, 0, len);
                 }
                 Action::File { id, operation } => {
                     let mut buffer = self.buffers.remove(&id).unwrap_or_default();
