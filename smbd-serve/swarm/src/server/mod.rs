@@ -89,12 +89,17 @@ where
     };
     notes.step(|| format!("server {number}: the connection is over: {why}"));
     scene.labour.has_served(number);
-    // Units of 100 ns.
-    let setup = Duration::from_nanos(scene.host.server().params().setup_timeout * 100);
+    // Units of 100 ns. The first message has as much time, and the login behind it.
+    let setup = Duration::from_nanos(scene.host.server().params().setup_timeout * 100 * 2);
     let took = notes.now().saturating_since(began);
     notes.judge((|| {
-        let is_logged_in = is_logged_in.load(Ordering::Relaxed) || scene.has_jumped();
-        law!("setup", is_logged_in || took <= setup + CLOSES_WITHIN, "nobody has logged in for {took:?}");
+        let is_logged_in = is_logged_in.load(Ordering::Relaxed);
+        let is_left_alone = !scene.has_jumped();
+        law!(
+            "setup",
+            is_logged_in || !is_left_alone || took <= setup + CLOSES_WITHIN,
+            "nobody has logged in for {took:?}"
+        );
         Ok(())
     })());
     if scene.labour.serves_any() {
