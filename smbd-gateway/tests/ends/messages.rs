@@ -1,6 +1,6 @@
 //! Requests and answers of a client with a session.
 
-use bytes::Bytes;
+use bytes::BytesMut;
 use smbd_link::handles::Piece;
 use smbd_smb2::wire::{
     Body, BufferDescriptorV1, Channel, Flags, Header, NtStatus, ReadRequest, ReadResponse,
@@ -29,11 +29,12 @@ fn descriptor(length: u32) -> Vec<u8> {
 
 impl State {
     fn request(&mut self, message: Vec<u8>) {
-        let mut rest = Bytes::from(message);
+        // As a link has them: pieces share memory.
+        let mut rest = BytesMut::from(&message[..]);
         while !rest.is_empty() {
             let bytes = rest.split_to(FRAGMENT.min(rest.len()));
             let remaining = u32::try_from(rest.len()).expect("a message");
-            self.from_client.push_back(Piece { bytes: bytes.into(), remaining });
+            self.from_client.push_back(Piece { bytes, remaining });
         }
     }
 
