@@ -13,6 +13,9 @@ mod measured;
 
 use std::any::Any;
 
+// `crowd` counts with it.
+use allocation_counter as _;
+
 use smbd_repository::instructions::{Operation, Work};
 
 use crowd::{BUSY, counted, crowd, held, is_counted};
