@@ -4,6 +4,7 @@
 //! of this crate is one.
 
 mod registrations;
+mod request;
 mod transform;
 
 use std::future::{Future as _, poll_fn};
@@ -11,7 +12,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use smbd_core::Instant;
 use smbd_core::endpoint::Chunks;
 use smbd_core::error::CloseReason;
@@ -26,12 +27,11 @@ use smbd_smb2::client::{
 
 use crate::Lost;
 use registrations::{Follows, Part, Registrations};
+use request::request;
 use transform::Transform;
 
 /// How long what waits may still be sent when a connection is closed.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
-/// The longest request whose memory is used again, in bytes.
-const REQUEST_MAX: usize = 2 << 10;
 
 /// Who begins operations, and is told what comes of them.
 pub trait Upper {
@@ -367,13 +367,6 @@ where
             }
         }
     }
-}
-
-/// A request. A transport keeps up to 32 of them before it tells that they were sent, and chunks would not have room for so many that have
-/// data.
-fn request(chunks: &mut Chunks, message: [&[u8]; 2]) -> Bytes {
-    let len = message.iter().fold(0_usize, |len, piece| len.saturating_add(piece.len()));
-    if len > REQUEST_MAX { message.concat().into() } else { chunks.copy(&message).freeze() }
 }
 
 /// What a server does with memory, in the words of MS-SMBD.

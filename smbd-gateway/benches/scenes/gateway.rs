@@ -23,16 +23,13 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Inside of a runtime. `made` is told to make what is measured.
-    pub fn new(made: impl FnOnce(&mut dyn FnMut())) -> Self {
+    /// Inside of a runtime.
+    pub fn new() -> Self {
         let end = End::default();
-        let mut pump = None;
-        made(&mut || {
-            let params = Params { max_fragmented_size: MIB, ..Params::default() };
-            let config = Config::new(&params).expect("valid parameters");
-            pump = Some(Pump::new(Relay::new(&config), end.clone(), end.clone(), Duration::from_secs(30)));
-        });
-        let mut gateway = Self { pump: pump.expect("it was made"), end };
+        let params = Params { max_fragmented_size: MIB, ..Params::default() };
+        let config = Config::new(&params).expect("valid parameters");
+        let pump = Pump::new(Relay::new(&config), end.clone(), end.clone(), Duration::from_secs(30));
+        let mut gateway = Self { pump, end };
         gateway.run(1, State::log_in);
         gateway
     }

@@ -61,7 +61,7 @@ fn play(count: u32, each: u32, exchange: fn(&mut State, u64)) -> Work {
     let runtime = runtime();
     let mut gateway = {
         let _entered = runtime.enter();
-        Gateway::new(|make| make())
+        Gateway::new()
     };
     Box::new(move || {
         let _entered = runtime.enter();

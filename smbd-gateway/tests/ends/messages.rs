@@ -1,6 +1,5 @@
 //! Requests and answers of a client with a session.
 
-use bytes::Bytes;
 use smbd_link::handles::Piece;
 use smbd_smb2::wire::{
     Body, BufferDescriptorV1, Channel, Flags, Header, NtStatus, ReadRequest, ReadResponse,
@@ -29,11 +28,11 @@ fn descriptor(length: u32) -> Vec<u8> {
 
 impl State {
     fn request(&mut self, message: Vec<u8>) {
-        let mut rest = Bytes::from(message);
-        while !rest.is_empty() {
-            let bytes = rest.split_to(FRAGMENT.min(rest.len()));
+        let mut rest = &message[..];
+        while let Some((piece, behind)) = rest.split_at_checked(FRAGMENT.min(rest.len()).max(1)) {
+            rest = behind;
             let remaining = u32::try_from(rest.len()).expect("a message");
-            self.from_client.push_back(Piece { bytes: bytes.into(), remaining });
+            self.from_client.push_back(Piece { bytes: self.chunks.copy(&[piece]), remaining });
         }
     }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smbd_core::backend::{OutOfMemory, OutOfRange};
+use smbd_core::endpoint::Chunks;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 use smbd_gateway::{Part, Stream};
 use smbd_link::link::{Ending, Event, Piece};
@@ -61,6 +62,8 @@ pub enum Chunk {
 #[derive(Default)]
 pub struct State {
     pub from_client: VecDeque<Piece>,
+    /// Memory of those pieces, as a link has it.
+    chunks: Chunks,
     pub from_server: VecDeque<Chunk>,
     /// Messages that the client has got.
     pub messages: u32,

@@ -47,9 +47,8 @@ pub(super) struct Inner {
     pub(super) writing: BTreeMap<OperationId, LinkId>,
     /// Transfers and data of connections that are lost. The driver may not have heard of it.
     pub(super) lost: BTreeMap<OperationId, LinkId>,
-    /// Memory of answers.
+    /// Memory of answers, and of descriptors.
     pub(super) chunks: Chunks,
-    /// Memory of descriptors.
     pub(super) lists: Lists,
     pub(super) last_link: u32,
     next_operation: u64,
