@@ -208,7 +208,7 @@ async fn a_message_that_comes_while_the_connection_is_driven_needs_nobody_to_wak
     let mut rig = rig();
     rig.log_in().await;
     let echo = |id| build(&Header::request::<EchoRequest>(id), &EchoRequest {});
-    let piece = Piece { bytes: echo(3).into(), remaining: 0 };
+    let piece = Piece { bytes: echo(3)[..].into(), remaining: 0 };
     *rig.client.next.lock().unwrap() = Some(piece);
     rig.request(Header::request::<EchoRequest>(2), &EchoRequest {});
     rig.at_server().await;

@@ -279,7 +279,7 @@ impl Transport<BufferId> for Scripted {
         self.tokens.insert(name, token);
         self.open.lock().unwrap().insert(token, (memory, access));
         let descriptor = BufferDescriptorV1 { offset: 0, token, length };
-        self.events.push_back(Event::Registered { name, result: Ok(vec![descriptor]) });
+        self.events.push_back(Event::Registered { name, result: Ok([descriptor].into()) });
     }
 
     fn deregister(&mut self, name: BufferId) {
