@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use smbd_core::backend::HostMemory;
 use smbd_core::backend::kit::{self, Peer, Situation};
 use smbd_core::error::CloseReason;
@@ -141,7 +141,7 @@ fn data_written_ahead_of_a_message_are_there_when_it_arrives_and_need_no_complet
         let mut end = WireEnd::new(&net, Peer::INITIATOR);
         let buffer = end.allocate(LEN).unwrap();
         end.fill(&buffer, 0, &[7; LEN as usize]).unwrap();
-        link.write_ahead(5, buffer, told.await.unwrap().into(), 0, LEN);
+        link.write_ahead(5, buffer, told.await.unwrap(), 0, LEN);
         link.send(vec![1].into(), None);
         let done = next(&mut link).await;
         assert!(matches!(done, Event::RdmaDone { name: 5, result: Ok(()) }), "{done:?}");
