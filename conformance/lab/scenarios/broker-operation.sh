@@ -75,7 +75,7 @@ second_broker_is_told() {
   [ $? = 1 ] && grep -q 'another one answers there' /run/second.log
 }
 
-configure() { printf '%s\n' "$@" '[[listener]]' "device = \"$RDMA_DEVICE\"" 'port = 5445' '[metrics]' 'address = "127.0.0.1:9446"' >"$CONFIG"; }
+configure() { printf '%s\n' "$@" '[[listener]]' "device = \"$RDMA_DEVICE\"" "port = $(cifs_port)" '[metrics]' 'address = "127.0.0.1:9446"' >"$CONFIG"; }
 
 scenario() {
   local programs=${SMBD_LIVE%/*} url options=()
@@ -86,7 +86,7 @@ scenario() {
   export SMBD_PASSWORD=test123
   url=rdma://tester@$ADDRESS/share
   check "the broker is not root's" test "$(stat -c %u "/proc/$BROKER_PID")" = 65534
-  check "systemd hears where it listens" notified "READY=1 STATUS=listening at $ADDRESS:5445"
+  check "systemd hears where it listens" notified "READY=1 STATUS=listening at $ADDRESS:$(cifs_port)"
   check "the watchdog is fed" await "$patience" notified WATCHDOG=1
   check "both sockets are its user's only" test "$(stat -c %a "$SOCKET" /run/smbd-broker/status.sock | xargs)" = "600 600"
   # It asks by connecting, so it is the first who does.
