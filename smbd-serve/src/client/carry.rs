@@ -36,13 +36,20 @@ pub(super) fn start<F: Served, A: Surroundings>(
         drop(around.work(work));
         return;
     }
-    let (turns, threads) = (Arc::clone(turns), around.clone());
-    around.spawn(async move {
-        let _turn = turns.acquire().await;
-        let _reading = host.reading().acquire().await;
-        // Whatever became of it, the turn is over.
-        let _ = threads.work(work).await;
-    });
+    around.spawn(list(host, around.clone(), Arc::clone(turns), work));
+}
+
+/// Begins work that lists a directory when it is its turn.
+async fn list<F: Served, A: Surroundings>(
+    host: Arc<Host<F, A>>,
+    around: A,
+    turns: Arc<Semaphore>,
+    work: impl FnOnce() + Send + 'static,
+) {
+    let _turn = turns.acquire().await;
+    let _reading = host.reading().acquire().await;
+    // Whatever became of it, the turn is over.
+    let _ = around.work(work).await;
 }
 
 /// Carries out an operation, and tells its client. `data` is memory of its data, if they go by RDMA.
