@@ -147,6 +147,9 @@ def each(folder, tool, reader, part, program, verb, size):
     paths = [f"{folder}/{tool}-{program}-{verb}-{size}-{run}" for run in ("few", "many")]
     few, many = (getattr(reader(f"{path}.out"), part) for path in paths)
     fewer, more = (int(open(f"{path}.operations").read()) for path in paths)
+    # Under a tool the long run may have had no time for more.
+    if fewer == more:
+        return {}
     return {key: (many[key] - few[key]) / (more - fewer) for key in many | few}
 
 

@@ -33,7 +33,7 @@ plays() {
 # copies FILE VERB SIZE RUN AT_ONCE [PROGRAM ...]    operations of smbd-cp at PLACE, which is told how long to play, not how often
 copies() {
   local seconds=0.1
-  [ "$4" = few ] || seconds=0.6
+  [ "$4" = few ] || seconds=2
   SMBD_PASSWORD=test123 "${@:6}" "$PROGRAMS/smbd-cp" perf "$2" "rdma://tester@$PLACE" --size "$3" --at-once "$5" --time "$seconds" --json \
     >"$1.json" 2>"$1.log" || complain "smbd-cp: $(tail -n 3 "$1.log")" || return
   sed 's/.*"operations":\([0-9]*\).*/\1/' "$1.json" >"$1.operations"
