@@ -62,7 +62,7 @@ pub mod rdma;
 mod read_only;
 mod served;
 
-pub use client::{Counts, End, Host, News, Process, Seen, Surroundings, serve, serve_in};
+pub use client::{Counts, End, Host, Moved, News, Seen, Surroundings, serve, serve_in};
 pub use read_only::{About, ReadOnly, Source};
 pub use served::Served;
 pub use smbd_link::tcp::Tcp;

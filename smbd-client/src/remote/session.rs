@@ -15,9 +15,10 @@ use super::handle::{Handle, nothing};
 use super::key::{Place, SessionKey};
 use super::settings::Settings;
 use super::share::Share;
-use super::surroundings::{Process, Surroundings};
+use super::surroundings::Surroundings;
 use crate::Error;
 use crate::drive::Driver;
+use smbd_link::time::TokioTime;
 use smbd_link::transport::{Limits, Transport};
 
 /// Operations that may be under way at once.
@@ -54,7 +55,7 @@ impl Remote {
         transport: T,
         settings: &Settings,
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<T>), Error> {
-        Self::over_in(transport, settings, Process::start())
+        Self::over_in(transport, settings, TokioTime::start())
     }
 
     /// The same, with what else it needs than a transport. It needs no runtime.
@@ -194,7 +195,7 @@ impl Session {
         &self,
         transport: T,
     ) -> Result<(Channel, impl Future<Output = ()> + Send + use<T>), Error> {
-        self.channel_in(transport, Process::start())
+        self.channel_in(transport, TokioTime::start())
     }
 
     /// The same, with what else it needs than a transport, as [`Remote::over_in`].

@@ -1,7 +1,6 @@
 //! What a client needs of the machine that it runs on.
 
-use smbd_core::Instant;
-use smbd_link::time::{self, Sleep};
+use smbd_link::time;
 
 use crate::Error;
 use crate::drive::{Clock, TokioTime};
@@ -24,29 +23,7 @@ pub trait Surroundings: Clock + Clone {
 }
 
 /// Those of a process with a runtime of tokio.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Process(TokioTime);
-
-impl Process {
-    /// Its time begins now. To be called inside a runtime with time enabled.
-    pub(super) fn start() -> Self {
-        Self(TokioTime::start())
-    }
-}
-
-impl Clock for Process {
-    type Sleep = Sleep;
-
-    fn now(&self) -> Instant {
-        self.0.now()
-    }
-
-    fn sleep_until(&self, at: Instant) -> Sleep {
-        self.0.sleep_until(at)
-    }
-}
-
-impl Surroundings for Process {
+impl Surroundings for TokioTime {
     fn random(&self, into: &mut [u8]) -> Result<(), Error> {
         getrandom::fill(into).map_err(Error::Entropy)
     }

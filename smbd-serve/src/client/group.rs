@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use super::host::{Host, REPLACED_MAX, Replaced, Told};
-use super::member::{End, First, Member, Newcomer, add, stopped};
+use super::member::{End, First, Member, Moved, Newcomer, stopped};
 use super::named::LOOKING_MAX;
 use super::running::Running;
 use super::surroundings::{Surroundings, Times};
@@ -216,7 +216,7 @@ impl<F: Served, A: Surroundings> Group<F, A> {
             let member = on.and_then(|on| self.members.get_mut(&on));
             match (action, member) {
                 (Action::Send { message, invalidate }, Some(member)) => {
-                    add(&mut member.counts.messages_out, message.bytes().len());
+                    member.moved(Moved::MessageOut, message.bytes().len());
                     member.link.order(Order::send(message, invalidate));
                 }
                 (Action::RdmaRead { id, buffers, len }, Some(member)) => {
@@ -224,7 +224,7 @@ impl<F: Served, A: Surroundings> Group<F, A> {
                 }
                 (Action::RdmaWrite { id, buffers, len }, Some(member)) => match self.data.remove(&id) {
                     Some(data) => {
-                        add(&mut member.counts.rdma_out, len as usize);
+                        member.moved(Moved::RdmaOut, len as usize);
                         member.link.order(Order::Deliver { id, data, len, buffers });
                     }
                     // It was read.
@@ -313,7 +313,7 @@ impl<F: Served, A: Surroundings> Group<F, A> {
         let Some(member) = self.members.get_mut(&on) else { return };
         match event {
             Event::Message(mut message) => {
-                add(&mut member.counts.messages_in, message.len());
+                member.moved(Moved::MessageIn, message.len());
                 self.client.received(now, on, &mut message);
                 member.around.taken(&message);
             }
@@ -322,7 +322,7 @@ impl<F: Served, A: Surroundings> Group<F, A> {
             Event::Fetched { id, data, len } => {
                 let is_success = data.is_some();
                 if let Some(data) = data {
-                    add(&mut member.counts.rdma_in, len as usize);
+                    member.moved(Moved::RdmaIn, len as usize);
                     self.data.insert(id, data);
                 }
                 let told = self.client.rdma_done(now, id, is_success);

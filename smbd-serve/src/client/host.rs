@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use smbd_broker::client::Broker;
+use smbd_link::time::TokioTime;
 use smbd_smb2::server::{Completion, ConnectionId, FileResult, Files, Handle, OperationId, Server};
 use smbd_smb2::wire::{Guid, NtStatus};
 use tokio::sync::Semaphore;
@@ -15,7 +16,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
 use super::member::{End, Newcomer};
-use super::surroundings::{Process, Surroundings};
+use super::surroundings::Surroundings;
 use crate::announce::{Known, Registry};
 use crate::brief::{Brief, Held};
 use crate::folder::Folder;
@@ -56,7 +57,7 @@ struct Teller {
 }
 
 /// What is served: a server and the file systems of its shares. All clients share it.
-pub struct Host<F: Served = Folder, A: Surroundings = Process> {
+pub struct Host<F: Served = Folder, A: Surroundings = TokioTime> {
     server: Arc<Server>,
     /// No call of the system is made under its lock.
     files: Brief<Files<F>>,

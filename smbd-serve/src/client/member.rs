@@ -58,6 +58,21 @@ pub enum News<'a> {
     LoggedIn(&'a About),
     /// The server has refused a login, or all dialects of the client.
     Refused(&'a Refused),
+    /// Bytes went on it.
+    Moved(Moved, u64),
+}
+
+/// How bytes went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// In a message from the client.
+    MessageIn,
+    /// In a message to the client.
+    MessageOut,
+    /// By RDMA from the client's memory.
+    RdmaIn,
+    /// By RDMA to the client's memory.
+    RdmaOut,
 }
 
 /// Is told of them.
@@ -92,7 +107,7 @@ pub(super) struct Newcomer<A> {
 pub(super) struct Member<A> {
     pub(super) around: A,
     pub(super) link: Box<dyn Link + Send>,
-    pub(super) counts: Counts,
+    counts: Counts,
     /// Why it is lost, if it is.
     pub(super) why: Option<String>,
     about: Option<About>,
@@ -121,6 +136,19 @@ impl<A: Surroundings> Member<A> {
         }
     }
 
+    /// Counts bytes, and tells of them.
+    pub(super) fn moved(&mut self, how: Moved, bytes: usize) {
+        let counts = &mut self.counts;
+        let count = match how {
+            Moved::MessageIn => &mut counts.messages_in,
+            Moved::MessageOut => &mut counts.messages_out,
+            Moved::RdmaIn => &mut counts.rdma_in,
+            Moved::RdmaOut => &mut counts.rdma_out,
+        };
+        *count = count.saturating_add(bytes as u64);
+        (self.news)(News::Moved(how, bytes as u64));
+    }
+
     /// Tells of what was refused.
     pub(super) fn refused(&mut self, refused: &Refused) {
         (self.news)(News::Refused(refused));
@@ -144,10 +172,6 @@ impl<A: Surroundings> Member<A> {
 pub(super) async fn close(around: &impl Surroundings, link: &mut (dyn Link + Send)) {
     let _ = within(around, CLOSE_WITHIN, poll_fn(|cx| link.poll_idle(cx))).await;
     let _ = within(around, CLOSE_WITHIN, poll_fn(|cx| link.poll_close(LEAVE_WITHIN, cx))).await;
-}
-
-pub(super) fn add(count: &mut u64, bytes: usize) {
-    *count = count.saturating_add(bytes as u64);
 }
 
 /// Returns when the server is told to end.

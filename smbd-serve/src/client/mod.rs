@@ -15,6 +15,6 @@ mod wait;
 mod work;
 
 pub use host::Host;
-pub use member::{Counts, End, News, Seen};
+pub use member::{Counts, End, Moved, News, Seen};
 pub use serve::{serve, serve_in};
-pub use surroundings::{Process, Surroundings};
+pub use surroundings::Surroundings;

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smbd_link::time::within;
+use smbd_link::time::{TokioTime, within};
 use smbd_link::transport::Transport;
 use smbd_smb2::server::{OperationId, client_guid};
 use tokio::sync::{oneshot, watch};
@@ -12,7 +12,7 @@ use tokio::sync::{oneshot, watch};
 use super::group;
 use super::host::Host;
 use super::member::{End, First, Newcomer, News, close, stopped};
-use super::surroundings::{Process, Surroundings};
+use super::surroundings::Surroundings;
 use crate::link::{Channel, Event, Link};
 use crate::served::Served;
 
@@ -32,7 +32,7 @@ where
     F: Served,
     T: Transport<OperationId> + Send + 'static,
 {
-    serve_in(host, transport, (stop, drain), news, Process::start()).await
+    serve_in(host, transport, (stop, drain), news, TokioTime::start()).await
 }
 
 /// Serves a connection as [`serve`] does, in surroundings that the caller has. Those of a client's first connection have its tasks.

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use smbd_core::Instant;
-use smbd_link::time::{self, Clock, Sleep, TokioTime};
+use smbd_link::time::{self, Clock, TokioTime};
 use smbd_smb2::server::Misuse;
 use tokio::task::spawn_blocking;
 
@@ -42,30 +42,7 @@ pub trait Surroundings: Clock<Sleep: Send> + Clone + Send + Sync + 'static {
 }
 
 /// The surroundings of a process with a runtime of tokio.
-#[derive(Clone, Copy, Debug)]
-pub struct Process(TokioTime);
-
-impl Process {
-    /// Its time begins now. To be called inside a runtime with time enabled.
-    #[must_use]
-    pub fn start() -> Self {
-        Self(TokioTime::start())
-    }
-}
-
-impl Clock for Process {
-    type Sleep = Sleep;
-
-    fn now(&self) -> Instant {
-        self.0.now()
-    }
-
-    fn sleep_until(&self, at: Instant) -> Sleep {
-        self.0.sleep_until(at)
-    }
-}
-
-impl Surroundings for Process {
+impl Surroundings for TokioTime {
     fn random(&self, into: &mut [u8]) -> Result<(), String> {
         getrandom::fill(into).map_err(|error| format!("the system has no entropy: {error}"))
     }

@@ -23,12 +23,12 @@ use super::host::{Host, JOINING_MAX, REPLACED_MAX, Replaced, Told};
 use super::member::{End, First, Newcomer};
 use super::named::look;
 use super::serve::serve;
-use super::surroundings::Process;
 use crate::folder::{self, Act, Folder};
 use crate::link::Channel;
 use bytes::Bytes;
 use smbd_client::{Remote, Settings};
 use smbd_link::tcp::Tcp;
+use smbd_link::time::TokioTime;
 use smbd_link::transport::{Heap, Memory as _};
 
 const DRAIN: Duration = Duration::from_secs(5);
@@ -345,7 +345,7 @@ async fn connections_of_a_client_that_nobody_takes_are_refused_beyond_a_limit() 
     let (rig, guid) = (Rig::new("joining"), Some(Guid([3; 16])));
     let give = || {
         let (ended, end) = oneshot::channel();
-        let (around, first) = (Process::start(), First::Past(Bytes::new()));
+        let (around, first) = (TokioTime::start(), First::Past(Bytes::new()));
         let link = Box::new(Channel::new(Tcp::over(duplex(1).0), around));
         (rig.host.give(guid, Newcomer { around, link, first, news: Box::new(|_| {}), ended }), end)
     };

@@ -3,15 +3,54 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use smbd_core::backend::{OutOfMemory, OutOfRange};
 use smbd_core::error::CloseReason;
 use smbd_core::{Access, BufferDescriptorV1, RdmaVerb, Token};
 use smbd_link::link::{Ending, Event, Piece};
-use smbd_link::transport::{Heap, Limits, Memory, RdmaLimits, Transport};
+use smbd_link::transport::{File, Heap, Limits, Memory, RdmaLimits, Transport};
+
+/// The server's memory, which counts the bytes that the processor copies to it and from it.
+#[derive(Clone, Debug)]
+pub struct Device {
+    heap: Heap,
+    copied: Arc<AtomicUsize>,
+}
+
+impl Memory for Device {
+    fn allocate(len: u32) -> Result<Self, OutOfMemory> {
+        Ok(Self { heap: Heap::allocate(len)?, copied: Arc::default() })
+    }
+
+    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
+        self.copied.fetch_add(bytes.len(), Ordering::Relaxed);
+        self.heap.fill(offset, bytes)
+    }
+
+    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
+        self.copied.fetch_add(out.len(), Ordering::Relaxed);
+        self.heap.read(offset, out)
+    }
+
+    fn append_to(&self, offset: u32, len: u32, to: &mut Vec<u8>) -> Result<(), OutOfRange> {
+        self.copied.fetch_add(len as usize, Ordering::Relaxed);
+        self.heap.append_to(offset, len, to)
+    }
+
+    fn read_file(&self, file: &dyn File, at: u64, offset: u32, len: u32) -> io::Result<usize> {
+        self.heap.read_file(file, at, offset, len)
+    }
+
+    fn write_file(&self, file: &dyn File, at: u64, offset: u32, len: u32) -> io::Result<usize> {
+        self.heap.write_file(file, at, offset, len)
+    }
+}
 
 /// What becomes of data on their way by RDMA, which way they go, and of which transfer.
 pub type OnTheWay = Box<dyn FnMut(Access, usize, &mut Vec<u8>) + Send>;
@@ -23,12 +62,14 @@ pub struct Wire {
     to_client: VecDeque<(Bytes, Option<Token>)>,
     to_server: VecDeque<Bytes>,
     /// By their tokens: whose name it is, its memory, and what the server does with it.
-    valid: BTreeMap<u32, (u64, Heap, Access)>,
+    valid: BTreeMap<u32, (u64, Device, Access)>,
     next_token: u32,
     client: Option<Waker>,
     server: Option<Waker>,
     is_over: bool,
     pub on_the_way: Option<OnTheWay>,
+    /// Counts of the server's memory that had part in transfers, one for each of them.
+    used: Vec<Arc<AtomicUsize>>,
     /// All that went by RDMA.
     pub moved: Vec<(Access, Vec<u8>)>,
     /// What each registration has opened to the server when it became valid: all of its memory. Kept if somebody wants it.
@@ -55,6 +96,14 @@ pub fn bridge<C, S>() -> (End<C>, End<S>, Shared) {
 }
 
 impl Wire {
+    /// Bytes that the processor has copied to memory of the server's transfers, and from it.
+    pub fn copied(&self) -> usize {
+        let mut used: Vec<_> = self.used.iter().collect();
+        used.sort_by_key(|count| Arc::as_ptr(count));
+        used.dedup_by_key(|count| Arc::as_ptr(count));
+        used.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
     /// Moves data between memory of the client and `data`, which has as many bytes.
     fn transfer(&mut self, access: Access, buffers: &[BufferDescriptorV1], data: &mut Vec<u8>) {
         if access == Access::Write {
@@ -67,8 +116,8 @@ impl Wire {
             let len = (data.len() - at).min(buffer.length as usize);
             let (start, part) = (u32::try_from(buffer.offset).unwrap(), &mut data[at..at + len]);
             match access {
-                Access::Write => memory.fill(start, part).unwrap(),
-                Access::Read => memory.read(start, part).unwrap(),
+                Access::Write => memory.heap.fill(start, part).unwrap(),
+                Access::Read => memory.heap.read(start, part).unwrap(),
                 Access::ReadWrite => panic!("a transfer goes one way"),
             }
             at += len;
@@ -124,7 +173,7 @@ impl<N> Drop for End<N> {
 }
 
 impl<N: Copy + PartialEq> Transport<N> for End<N> {
-    type Memory = Heap;
+    type Memory = Device;
     type Error = Infallible;
 
     fn limits(&self) -> Limits {
@@ -187,31 +236,32 @@ impl<N: Copy + PartialEq> Transport<N> for End<N> {
         &mut self,
         name: N,
         verb: RdmaVerb,
-        memory: Heap,
+        memory: Device,
         remote: Arc<[BufferDescriptorV1]>,
         offset: u64,
         len: u32,
     ) {
         assert_eq!(offset, 0);
+        self.wire().used.push(Arc::clone(&memory.copied));
         let mut data = vec![0; len as usize];
         match verb {
             RdmaVerb::Read => {
                 self.wire().transfer(Access::Read, &remote, &mut data);
-                memory.fill(0, &data).unwrap();
+                memory.heap.fill(0, &data).unwrap();
             }
             RdmaVerb::Write => {
-                memory.read(0, &mut data).unwrap();
+                memory.heap.read(0, &mut data).unwrap();
                 self.wire().transfer(Access::Write, &remote, &mut data);
             }
         }
         self.events.push_back(Event::RdmaDone { name, result: Ok(()) });
     }
 
-    fn register(&mut self, name: N, memory: Heap, access: Access) {
+    fn register(&mut self, name: N, memory: Device, access: Access) {
         self.names.push(name);
         let mut wire = self.wire.lock().unwrap();
         wire.next_token += 1;
-        let (token, len) = (Token(wire.next_token), memory.len());
+        let (token, len) = (Token(wire.next_token), memory.heap.len());
         // Two descriptors: memory is not always in one piece.
         let first = len / 3;
         let both = [(0, first), (first.into(), len - first)];
@@ -220,7 +270,7 @@ impl<N: Copy + PartialEq> Transport<N> for End<N> {
         self.events.push_back(Event::Registered { name, result: Ok(descriptors.collect()) });
         if let Some(opened) = &mut wire.opened {
             let mut all = Vec::new();
-            memory.append_to(0, len, &mut all).unwrap();
+            memory.heap.append_to(0, len, &mut all).unwrap();
             opened.push(all);
         }
         wire.valid.insert(token.0, ((self.names.len() - 1) as u64, memory, access));

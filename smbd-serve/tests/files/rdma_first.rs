@@ -115,6 +115,14 @@ async fn data_go_by_rdma_alone_until_that_connection_is_lost_and_over_tcp_then()
 }
 
 #[tokio::test]
+async fn data_by_rdma_go_between_the_disk_and_the_devices_memory_without_a_copy() {
+    let rig = Rig::new("rdma-uncopied", &first()).await;
+    assert_eq!(rig.copies().await, 2 * SIZE);
+    let copied = rig.wire.lock().unwrap().copied();
+    assert_eq!(copied, 0);
+}
+
+#[tokio::test]
 async fn both_connections_share_data_unless_rdma_is_to_be_first() {
     let rig = Rig::new("rdma-beside", &Settings { rdma_first: false, ..first() }).await;
     assert_eq!(rig.share.ways(), [Way::Tcp(Protection::None), Way::Rdma(Protection::None)]);

@@ -188,7 +188,8 @@ impl Client {
         self.inner.as_ref().is_none_or(|inner| inner.has_ended())
     }
 
-    /// The next thing to do, and the connection through which it goes: none for what files are asked for. After [`Action::Close`] there is
+    /// The next thing to do, and the connection through which it goes: none for what files are asked for, except for
+    /// [`Operation::ReadChannel`](super::Operation::ReadChannel), whose data go to memory of that connection. After [`Action::Close`] there is
     /// nothing to do any more on that connection; after that of the last one, nothing at all.
     pub fn poll(&mut self) -> Option<(Option<LinkId>, Action)> {
         let inner = self.inner.as_mut()?;

@@ -2,7 +2,7 @@
 
 use core::mem::replace;
 
-use super::action::{Action, LinkId};
+use super::action::{Action, LinkId, Operation};
 use super::inner::Inner;
 use super::link::Link;
 use super::session::Session;
@@ -54,7 +54,9 @@ impl Inner {
     /// Something is to be done.
     pub(super) fn push(&mut self, action: Action) {
         let link = match action {
-            Action::Send { .. }
+            // Of a READ by RDMA, the data go to memory of its connection.
+            Action::File { operation: Operation::ReadChannel { .. }, .. }
+            | Action::Send { .. }
             | Action::RdmaRead { .. }
             | Action::RdmaWrite { .. }
             | Action::Refused(_)

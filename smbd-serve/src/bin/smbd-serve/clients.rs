@@ -12,7 +12,6 @@ use smbd_smb2::server::{About, OperationId, Refused};
 use tokio::sync::watch;
 
 use crate::connection::{Connection, Way, protection, user};
-use crate::counted::Counted;
 use crate::counters::Counters;
 use crate::shared::Shared;
 
@@ -42,12 +41,13 @@ pub(crate) async fn attend(
     named("client connected").write();
     Counters::count(&shared.counters.taken);
     let connection = Connection::new(client, way);
-    let (own, all) = (Arc::clone(&connection.traffic), Arc::clone(&shared.counters));
-    let transport = Counted { transport, own, all };
+    let traffic = Arc::clone(&connection.traffic);
     let known = Arc::new((shared.connections.add(connection), pass));
     let (of_news, of_end, counters) = (Arc::downgrade(&known), named.clone(), Arc::clone(&shared.counters));
     let news = move |news: News<'_>| {
-        if let Some(known) = of_news.upgrade() {
+        if let News::Moved(how, bytes) = news {
+            [&*traffic, &counters.traffic].iter().for_each(|traffic| traffic.add(how, bytes));
+        } else if let Some(known) = of_news.upgrade() {
             let (entry, pass) = &*known;
             tell(news, &counters, (entry, pass), &named);
         }

@@ -4,18 +4,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use smbd_daemon::prometheus::{Kind, Text};
 use smbd_daemon::tasks::{Basic, Core};
-use smbd_serve::Counts;
+use smbd_serve::{Counts, Moved};
 
 /// Bytes that went between clients and the server.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    pub(crate) messages_in: AtomicU64,
-    pub(crate) messages_out: AtomicU64,
-    pub(crate) rdma_in: AtomicU64,
-    pub(crate) rdma_out: AtomicU64,
+    messages_in: AtomicU64,
+    messages_out: AtomicU64,
+    rdma_in: AtomicU64,
+    rdma_out: AtomicU64,
 }
 
 impl Traffic {
+    /// Some more went.
+    pub(crate) fn add(&self, how: Moved, bytes: u64) {
+        let counter = match how {
+            Moved::MessageIn => &self.messages_in,
+            Moved::MessageOut => &self.messages_out,
+            Moved::RdmaIn => &self.rdma_in,
+            Moved::RdmaOut => &self.rdma_out,
+        };
+        counter.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// What went until now.
     pub(crate) fn counts(&self) -> Counts {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -87,8 +98,8 @@ mod tests {
         let core = Core::new(settings, Admission::new(3, 3));
         let _one = core.admission.enter_of_any("10.9.0.2".parse().unwrap()).unwrap();
         let counters = Counters::default();
-        counters.traffic.rdma_out.fetch_add(7, Ordering::Relaxed);
-        counters.traffic.messages_in.fetch_add(5, Ordering::Relaxed);
+        counters.traffic.add(Moved::RdmaOut, 7);
+        counters.traffic.add(Moved::MessageIn, 5);
         for counter in [&counters.taken, &counters.taken, &counters.logins_failed] {
             Counters::count(counter);
         }

@@ -4,7 +4,6 @@ mod broker;
 mod child;
 mod clients;
 mod connection;
-mod counted;
 mod counters;
 mod file;
 mod fork;

@@ -190,7 +190,7 @@ impl Store {
         let Some(group) = self.groups.get_mut(&number) else { return };
         tell(&mut group.client);
         while let Some((on, action)) = group.client.poll() {
-            match on {
+            match on.filter(|_| !matches!(action, Action::File { .. })) {
                 None => group.at_once(&mut self.files, (number, now), action),
                 Some(on) => group.on_connection(on, action),
             }
