@@ -7,7 +7,7 @@ use std::time::Duration;
 use smbd_conformance::catalogue::{Case, Catalogue, UnderTest};
 use smbd_conformance::socket::Address;
 use smbd_conformance::suite::rig::Target;
-use smbd_conformance::suite::rig::socket::{Connect, Listen, Remote, Trigger};
+use smbd_conformance::suite::rig::socket::{Foreign, Remote, Trigger};
 use smbd_conformance::suite::{Choice, Options, Outcome, Played, Uppers, cases, detect, play};
 
 /// Plays at the same time.
@@ -77,11 +77,11 @@ pub fn plays(
 
 fn target(name: &str, implementation: &dyn Implementation, role: UnderTest, seat: usize) -> Box<dyn Target> {
     if role == UnderTest::Acceptor {
-        return Box::new(Connect::to(path(name), Remote::default()));
+        return Box::new(Foreign::acceptor(path(name), Remote::default()));
     }
     let at = path(&format!("{name}-{seat}"));
     implementation.connect(&at);
-    Box::new(Listen::at(at, Trigger::default(), Remote::default()))
+    Box::new(Foreign::initiator(at, Trigger::default(), Remote::default()))
 }
 
 /// What failed, with its findings and messages.

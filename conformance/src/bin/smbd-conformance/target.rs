@@ -8,7 +8,7 @@ use smbd_conformance::smb2::client::User;
 use smbd_conformance::socket::Address;
 use smbd_conformance::suite::rig::Target;
 use smbd_conformance::suite::rig::sim::{Sim, SimClient, SimServer, SimSmb2};
-use smbd_conformance::suite::rig::socket::{Connect, Listen, Remote, Trigger};
+use smbd_conformance::suite::rig::socket::{Foreign, Remote, Trigger};
 use smbd_conformance::suite::{Choice, Upper, Uppers};
 
 /// Which implementation is under test. Without these options: smbd-core in the simulator.
@@ -214,8 +214,8 @@ impl TargetArgs {
         };
         match (self.address, tcp(&self.connect)?, tcp(&self.listen)?) {
             (Some(address), ..) => Ok(Box::new(Ours::at(address))),
-            (_, Some(to), _) => Ok(Box::new(Connect::to(to, self.remote(UnderTest::Acceptor)?))),
-            (.., Some(at)) => Ok(Box::new(Listen::at(at, self.begin(), self.remote(UnderTest::Initiator)?))),
+            (_, Some(to), _) => Ok(Box::new(Foreign::acceptor(to, self.remote(UnderTest::Acceptor)?))),
+            (.., Some(at)) => Ok(Box::new(Foreign::initiator(at, self.begin(), self.remote(UnderTest::Initiator)?))),
             (None, None, None) => Err("--target verbs needs --address, --connect or --listen".into()),
         }
     }
@@ -223,9 +223,9 @@ impl TargetArgs {
     fn socket(&self) -> Result<Box<dyn Target>, String> {
         match (&self.connect, &self.listen) {
             _ if self.address.is_some() => Err("--address is for --target verbs".into()),
-            (Some(to), _) => Ok(Box::new(Connect::to(to.clone(), self.remote(UnderTest::Acceptor)?))),
+            (Some(to), _) => Ok(Box::new(Foreign::acceptor(to.clone(), self.remote(UnderTest::Acceptor)?))),
             (_, Some(at)) => {
-                Ok(Box::new(Listen::at(at.clone(), self.begin(), self.remote(UnderTest::Initiator)?)))
+                Ok(Box::new(Foreign::initiator(at.clone(), self.begin(), self.remote(UnderTest::Initiator)?)))
             }
             (None, None) => Err("--target socket needs --connect or --listen".into()),
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use smbd_conformance::catalogue::UnderTest;
 use smbd_conformance::smb2::server::{Options, Served, Server};
-use smbd_conformance::suite::rig::verbs::{Listen, Remote, Trigger};
+use smbd_conformance::suite::rig::verbs::{Foreign, Remote, Trigger};
 use smbd_conformance::suite::{Data, Peer, Play, Stop};
 use smbd_smb2::wire::Command;
 
@@ -62,7 +62,7 @@ fn play_it(
     );
     let trigger = Trigger { begin: Some(mount), end: None };
     let at = SocketAddr::new(context.address, port(context.address)?);
-    let mut target = Listen::at(at, trigger, Remote::default());
+    let mut target = Foreign::initiator(at, trigger, Remote::default());
     script(&mut target, UnderTest::Initiator, name, steps)
 }
 

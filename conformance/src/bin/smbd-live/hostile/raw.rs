@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use smbd_conformance::catalogue::UnderTest;
-use smbd_conformance::suite::rig::verbs::{Connect, Remote};
+use smbd_conformance::suite::rig::verbs::{Foreign, Remote};
 use smbd_conformance::suite::rig::{News, Opening, Order, Rig, Target as _};
 use smbd_conformance::suite::{Data, Request};
 use smbd_core::error::WorkError;
@@ -45,7 +45,7 @@ pub(super) enum Seen {
 
 impl Raw {
     pub(super) fn to(at: SocketAddr) -> Result<Self, Failure> {
-        let rig = Connect::to(at, Remote::default()).rig(0, UnderTest::Acceptor, None);
+        let rig = Foreign::acceptor(at, Remote::default()).rig(0, UnderTest::Acceptor, None);
         Ok(Self { rig: rig.map_err(|unable| unable.to_string())? })
     }
 

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use smbd_conformance::catalogue::UnderTest;
 use smbd_conformance::profile::Profile;
 use smbd_conformance::smb2::client::User;
-use smbd_conformance::suite::rig::verbs::{Connect, Remote};
+use smbd_conformance::suite::rig::verbs::{Foreign, Remote};
 use smbd_conformance::suite::upper::ServerFacts;
 use smbd_conformance::suite::{Options, Play, Stop, Upper, Uppers, ksmbd as steps};
 use smbd_smb2::wire::{
@@ -111,7 +111,7 @@ fn play(context: &Context, steps: fn(&mut Play) -> Result<(), Stop>, seen: &str)
     has_transforms()?;
     let usual = Profile::named("linux-6.12")?.acceptor.script;
     let at = SocketAddr::new(context.address, port());
-    let mut target = Connect::to(at, Remote { usual: Some(usual), ..Remote::default() });
+    let mut target = Foreign::acceptor(at, Remote { usual: Some(usual), ..Remote::default() });
     let facts = ServerFacts {
         dialect: Dialect::SMB_3_1_1,
         share: Some(format!(r"\\{}\share", context.address)),

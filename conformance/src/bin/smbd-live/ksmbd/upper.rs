@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use smbd_conformance::catalogue::UnderTest;
 use smbd_conformance::profile::Profile;
-use smbd_conformance::suite::rig::verbs::{Connect, Remote};
+use smbd_conformance::suite::rig::verbs::{Foreign, Remote};
 use smbd_conformance::suite::{Data, Peer, Play, Stop};
 use smbd_smb2::wire::{Command, NtStatus};
 
@@ -37,7 +37,7 @@ fn play_it(
 ) -> Result<(), Failure> {
     let usual = Profile::named(Linux::running()?.profile())?.acceptor.script;
     let at = SocketAddr::new(context.address, port());
-    let mut target = Connect::to(at, Remote { usual: Some(usual), ..Remote::default() });
+    let mut target = Foreign::acceptor(at, Remote { usual: Some(usual), ..Remote::default() });
     script(&mut target, UnderTest::Acceptor, name, steps)
 }
 

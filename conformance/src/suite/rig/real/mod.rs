@@ -20,7 +20,7 @@ use super::{Ability, Network, Opening, Unable};
 pub use remote::Trigger;
 pub(super) use rig::RealRig;
 pub(super) use subject::Subject;
-pub use target::{Connect, Listen, Remote};
+pub use target::{Foreign, Remote};
 
 /// Where a subject is, or where it connects to.
 pub trait Place: Clone + fmt::Display {

@@ -55,24 +55,43 @@ impl Remote {
     }
 }
 
-/// Any acceptor: the script connects to it. Nothing is known of its upper layer.
+/// Any peer, of which nothing is known but where it is met.
 #[derive(Clone, Debug)]
-pub struct Connect<P> {
-    to: P,
+pub struct Foreign<P> {
+    place: P,
+    meets: Meets,
     known: Remote,
 }
 
-impl<P> Connect<P> {
-    /// The one at this place.
+/// Who asks for connections.
+#[derive(Clone, Debug)]
+enum Meets {
+    /// The script connects to an acceptor.
+    Acceptor,
+    /// An initiator connects to the script when it is triggered.
+    Initiator(Trigger),
+}
+
+impl<P> Foreign<P> {
+    /// The acceptor at this place.
     #[must_use]
-    pub const fn to(to: P, known: Remote) -> Self {
-        Self { to, known }
+    pub const fn acceptor(place: P, known: Remote) -> Self {
+        Self { place, meets: Meets::Acceptor, known }
+    }
+
+    /// The initiator that connects to this place when it is triggered.
+    #[must_use]
+    pub const fn initiator(place: P, trigger: Trigger, known: Remote) -> Self {
+        Self { place, meets: Meets::Initiator(trigger), known }
     }
 }
 
-impl<P: Place> Target for Connect<P> {
+impl<P: Place> Target for Foreign<P> {
     fn name(&self) -> String {
-        format!("the acceptor at {}", self.to)
+        match self.meets {
+            Meets::Acceptor => format!("the acceptor at {}", self.place),
+            Meets::Initiator(_) => format!("the initiator that connects to {}", self.place),
+        }
     }
 
     fn variants(&self) -> Vec<String> {
@@ -88,59 +107,23 @@ impl<P: Place> Target for Connect<P> {
     }
 
     fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
-        if role == UnderTest::Initiator {
-            return Some("the peer is connected to, it does not connect".into());
+        match (&self.meets, role) {
+            (Meets::Acceptor, UnderTest::Initiator) => {
+                Some("the peer is connected to, it does not connect".into())
+            }
+            (Meets::Initiator(_), UnderTest::Acceptor) => {
+                Some("the peer connects, it is not connected to".into())
+            }
+            _ => unknown_upper_layer(need?),
         }
-        unknown_upper_layer(need?)
     }
 
     fn rig(&mut self, _: usize, role: UnderTest, settings: Option<Settings>) -> Result<Box<dyn Rig>, Unable> {
-        self.known.rig(Box::new(Acceptor), role, &self.to, settings)
-    }
-}
-
-/// Any initiator: it connects to the script. Nothing is known of its upper layer.
-#[derive(Clone, Debug)]
-pub struct Listen<P> {
-    at: P,
-    trigger: Trigger,
-    known: Remote,
-}
-
-impl<P> Listen<P> {
-    /// One that connects to this place when it is triggered.
-    #[must_use]
-    pub const fn at(at: P, trigger: Trigger, known: Remote) -> Self {
-        Self { at, trigger, known }
-    }
-}
-
-impl<P: Place> Target for Listen<P> {
-    fn name(&self) -> String {
-        format!("the initiator that connects to {}", self.at)
-    }
-
-    fn variants(&self) -> Vec<String> {
-        vec!["as it is".into()]
-    }
-
-    fn persists(&self) -> bool {
-        true
-    }
-
-    fn has(&self, settings: &[String]) -> bool {
-        self.known.has(settings)
-    }
-
-    fn lacks(&self, role: UnderTest, need: Option<Need>) -> Option<String> {
-        if role == UnderTest::Acceptor {
-            return Some("the peer connects, it is not connected to".into());
-        }
-        unknown_upper_layer(need?)
-    }
-
-    fn rig(&mut self, _: usize, role: UnderTest, settings: Option<Settings>) -> Result<Box<dyn Rig>, Unable> {
-        self.known.rig(Box::new(Initiator::by(self.trigger.clone())), role, &self.at, settings)
+        let subject: Box<dyn Subject> = match &self.meets {
+            Meets::Acceptor => Box::new(Acceptor),
+            Meets::Initiator(trigger) => Box::new(Initiator::by(trigger.clone())),
+        };
+        self.known.rig(subject, role, &self.place, settings)
     }
 }
 

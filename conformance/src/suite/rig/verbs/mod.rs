@@ -8,7 +8,7 @@ mod own;
 use std::net::{IpAddr, SocketAddr};
 
 use super::profile::Profile;
-pub use super::real::{Connect, Listen, Remote, Trigger};
+pub use super::real::{Foreign, Remote, Trigger};
 use super::real::{Place as _, RealRig, Subject};
 use super::{Rig, Settings, Target, Unable};
 use crate::catalogue::{Need, UnderTest};
