@@ -279,7 +279,11 @@ impl<R: Rewriting, T: Transport<BufferId>, S: Stream<T::Memory>, C: Clock + Clon
             let action = self.rewriting.poll(&mut arrived, room);
             let left = (arrived.piece.len(), arrived.stream.len());
             let done = self.out.carry_out(action, &mut self.stream, &mut self.peer, cx)?;
-            self.piece.bytes.advance(offered.0.saturating_sub(left.0));
+            match offered.0.saturating_sub(left.0) {
+                0 => {}
+                _ if left.0 == 0 => self.piece.bytes.clear(),
+                taken => self.piece.bytes.advance(taken),
+            }
             self.inbound.leave(left.1);
             has_moved |= left != offered;
             match done {

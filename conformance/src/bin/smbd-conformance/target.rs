@@ -215,7 +215,9 @@ impl TargetArgs {
         match (self.address, tcp(&self.connect)?, tcp(&self.listen)?) {
             (Some(address), ..) => Ok(Box::new(Ours::at(address))),
             (_, Some(to), _) => Ok(Box::new(Foreign::acceptor(to, self.remote(UnderTest::Acceptor)?))),
-            (.., Some(at)) => Ok(Box::new(Foreign::initiator(at, self.begin(), self.remote(UnderTest::Initiator)?))),
+            (.., Some(at)) => {
+                Ok(Box::new(Foreign::initiator(at, self.begin(), self.remote(UnderTest::Initiator)?)))
+            }
             (None, None, None) => Err("--target verbs needs --address, --connect or --listen".into()),
         }
     }

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::event::PollFlags;
 use smbd_core::{Config, Instant, Role};
 
-pub use super::real::{Foreign, Remote, Trigger};
 use super::real::{End, Net, Place};
+pub use super::real::{Foreign, Remote, Trigger};
 use super::{Opening, Unable};
 use crate::socket::{Address, Clock, Listener, SocketEnd};
 
