@@ -80,6 +80,8 @@ pub struct Tcp<S> {
     /// Messages are not wanted any more: each is dropped when it has come.
     is_deaf: bool,
     is_closing: bool,
+    /// Why the stream takes no more bytes. Messages that have come before its end are read nevertheless.
+    broken: Option<TcpError>,
     ended: Option<Ending<TcpError>>,
     /// The end was told as an event.
     is_told: bool,
@@ -95,6 +97,7 @@ impl<S> Tcp<S> {
             message: None,
             is_deaf: false,
             is_closing: false,
+            broken: None,
             ended: None,
             is_told: false,
         }
@@ -125,13 +128,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Tcp<S> {
                 // The one behind it is read by the next poll: a peer who sends much holds up nobody.
                 Poll::Ready(Ok(Some(_))) if self.is_deaf => cx.waker().wake_by_ref(),
                 Poll::Ready(Ok(Some(message))) => self.message = Some(message),
-                Poll::Ready(Ok(None)) => self.ended = Some(Ok(CloseReason::PeerClosed)),
-                Poll::Ready(Err(error)) => self.ended = Some(Err(Failure::Backend(error))),
+                Poll::Ready(Ok(None)) => {
+                    let broken = self.broken.take().map(Failure::Backend);
+                    self.ended = Some(broken.map_or(Ok(CloseReason::PeerClosed), Err));
+                }
+                Poll::Ready(Err(error)) => {
+                    self.ended = Some(Err(Failure::Backend(self.broken.take().unwrap_or(error))));
+                }
                 Poll::Pending => {}
             }
         }
-        if let Poll::Ready(Err(error)) = self.outbox.poll_flush(&mut self.stream, cx) {
-            self.ended.get_or_insert(Err(Failure::Backend(error)));
+        self.write(cx);
+    }
+
+    /// Sends what waits. A peer that has closed its end takes nothing, and may have said something before: the end is told when the stream
+    /// ends.
+    fn write(&mut self, cx: &mut Context<'_>) {
+        if self.broken.is_none()
+            && let Poll::Ready(Err(error)) = self.outbox.poll_flush(&mut self.stream, cx)
+        {
+            self.broken = Some(error);
+            self.outbox.clear();
+            // What has come is looked at once more.
+            cx.waker().wake_by_ref();
         }
     }
 
@@ -173,18 +192,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin, N> Transport<N> for Tcp<S> {
         if self.ended.is_some() || self.outbox.held() < WAITING_MAX {
             return Poll::Ready(());
         }
-        match self.outbox.poll_flush(&mut self.stream, cx) {
-            Poll::Pending if self.outbox.held() >= WAITING_MAX => Poll::Pending,
-            Poll::Ready(Err(error)) => {
-                self.ended.get_or_insert(Err(Failure::Backend(error)));
-                Poll::Ready(())
-            }
-            Poll::Ready(Ok(())) | Poll::Pending => Poll::Ready(()),
-        }
+        self.write(cx);
+        if self.outbox.held() < WAITING_MAX { Poll::Ready(()) } else { Poll::Pending }
     }
 
     fn send(&mut self, message: Bytes, _: Option<Token>) {
-        if self.ended.is_none() && !self.is_closing {
+        if self.ended.is_none() && !self.is_closing && self.broken.is_none() {
             self.outbox.push(message);
         }
     }

@@ -233,3 +233,19 @@ fn who_takes_no_messages_any_more_hears_that_the_peer_has_left_behind_many() {
     }
     assert_eq!(end.closed().map(crate::link::why).unwrap(), "closed by the peer (3.1.7.1)");
 }
+
+#[test]
+fn what_a_peer_has_said_before_it_left_is_read_although_nothing_can_be_sent_any_more() {
+    run(async {
+        let (mut server, client) = duplex(1000);
+        server.write_all(b"\0\0\0\x03one\0\0\0\x03two\0\0\0\x05three").await.unwrap();
+        drop(server);
+        let mut tcp = Tcp::over(client);
+        send(&mut tcp, "a request");
+        for said in ["one", "two", "three"] {
+            assert_eq!(next(&mut tcp).await.as_deref(), Ok(said.as_bytes()));
+            send(&mut tcp, "another");
+        }
+        assert_eq!(next(&mut tcp).await.unwrap_err(), "broken pipe");
+    });
+}
