@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::mem;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use smbd_core::backend::{
@@ -61,7 +61,7 @@ pub fn links<N: Copy + PartialEq, O: Copy + PartialEq>(
     acceptor: &Config,
 ) -> (Link<Device, N>, Link<Device, O>) {
     let cable = Cable::default();
-    let backend = |side: usize, config: &Config| Device::new(Rc::clone(&cable), side, config);
+    let backend = |side: usize, config: &Config| Device::new(Arc::clone(&cable), side, config);
     let machine = |role, config: &Config| Endpoint::new(role, config, Instant::ORIGIN);
     (
         Link::new(machine(Role::Initiator, initiator), backend(0, initiator), Options::default()),

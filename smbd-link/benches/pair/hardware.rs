@@ -11,7 +11,7 @@ use super::parts::{BATCH, Batch, Cable, Chained, Completion, End, Packet, Slab};
 /// As `ibv_post_recv`.
 #[inline(never)]
 pub fn post_recv(cable: &Cable, side: usize, chain: &mut Vec<Chained>) {
-    let end = &mut cable.borrow_mut()[side];
+    let end = &mut cable.lock().expect("no panics")[side];
     for chained in chain.drain(..) {
         let Chained::Recv(id) = chained else { unreachable!("a chain is of one queue") };
         end.posted.push_back(id);
@@ -21,7 +21,7 @@ pub fn post_recv(cable: &Cable, side: usize, chain: &mut Vec<Chained>) {
 /// As `ibv_post_send`.
 #[inline(never)]
 pub fn post_send(cable: &Cable, side: usize, chain: &mut Vec<Chained>, sends: &Slab) {
-    let mut ends = cable.borrow_mut();
+    let mut ends = cable.lock().expect("no panics");
     let (first, second) = ends.split_at_mut(1);
     let (own, peer) =
         if side == 0 { (&mut first[0], &mut second[0]) } else { (&mut second[0], &mut first[0]) };
@@ -59,7 +59,7 @@ pub fn post_send(cable: &Cable, side: usize, chain: &mut Vec<Chained>, sends: &S
 /// As `ibv_poll_cq`, and what the device does until then: messages come into the receives that are posted.
 #[inline(never)]
 pub fn poll(cable: &Cable, side: usize, receives: &mut Slab, batch: &mut Batch) {
-    let End { posted, completions, packets, spare, memory, .. } = &mut cable.borrow_mut()[side];
+    let End { posted, completions, packets, spare, memory, .. } = &mut cable.lock().expect("no panics")[side];
     while !packets.is_empty()
         && let Some(id) = posted.pop_front()
         && let Some(Packet { bytes, invalidate }) = packets.pop_front()
@@ -76,7 +76,7 @@ pub fn poll(cable: &Cable, side: usize, receives: &mut Slab, batch: &mut Batch) 
 /// As the completion channel. Whether there is something; if not, the task is woken when there is.
 #[inline(never)]
 pub fn arm(cable: &Cable, side: usize, cx: &Context<'_>) -> bool {
-    let end = &mut cable.borrow_mut()[side];
+    let end = &mut cable.lock().expect("no panics")[side];
     let is_ready = !end.completions.is_empty() || !end.packets.is_empty();
     if !is_ready && end.waker.as_ref().is_none_or(|waker| !waker.will_wake(cx.waker())) {
         end.waker = Some(cx.waker().clone());
@@ -87,12 +87,12 @@ pub fn arm(cable: &Cable, side: usize, cx: &Context<'_>) -> bool {
 /// As `ibv_reg_mr`.
 #[inline(never)]
 pub fn register(cable: &Cable, side: usize, token: Token, memory: &Heap) -> BufferDescriptorV1 {
-    cable.borrow_mut()[side].memory.push((token, memory.clone()));
+    cable.lock().expect("no panics")[side].memory.push((token, memory.clone()));
     BufferDescriptorV1 { offset: 0, token, length: memory.len() }
 }
 
 /// As `ibv_dereg_mr`.
 #[inline(never)]
 pub fn deregister(cable: &Cable, side: usize, token: Token) {
-    cable.borrow_mut()[side].memory.retain(|(other, _)| *other != token);
+    cable.lock().expect("no panics")[side].memory.retain(|(other, _)| *other != token);
 }

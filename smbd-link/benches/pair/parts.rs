@@ -1,8 +1,7 @@
 //! What is between the two devices of a pair: plain data.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use smbd_core::{BufferDescriptorV1, RdmaVerb, RecvId, SendId, Token, WrId};
@@ -14,8 +13,8 @@ pub const BATCH: usize = 16;
 /// Completions that were taken and not looked at yet.
 pub type Batch = VecDeque<Completion>;
 
-/// Both devices.
-pub type Cable = Rc<RefCell<[End; 2]>>;
+/// Both devices. Nobody waits for the lock: all is in one thread.
+pub type Cable = Arc<Mutex<[End; 2]>>;
 
 /// What one of the devices has.
 #[derive(Default)]

@@ -1,16 +1,14 @@
-//! What is served: a share with one file, in memory.
+//! A server with one share.
 
 use std::sync::Arc;
 
 use smbd_core::{Config, Params};
 use smbd_smb2::security::{Credentials, NtHash, capital};
-use smbd_smb2::server::{self, Files, Memory, Server, Share};
+use smbd_smb2::server::{self, Server, Share};
 use smbd_smb2::wire::Guid;
 
 /// A FILETIME of 2026.
 pub const NOW: u64 = 0x01dc_5000_0000_0000;
-/// By which the files know their only client.
-pub const NUMBER: u64 = 1;
 const PASSWORD: &str = "correct horse";
 
 pub fn user() -> Credentials {
@@ -22,10 +20,6 @@ pub fn server() -> Arc<Server> {
     params.shares = vec![Share::new("data")];
     let accounts = |user: &str, _: &str| (capital(user) == "TESTER").then(|| NtHash::of_password(PASSWORD));
     Arc::new(Server::new(params, accounts).expect("valid parameters"))
-}
-
-pub fn files() -> Files<Memory> {
-    Files::new(vec![Memory::new("data", NOW)])
 }
 
 /// As of `smbd_serve::config`.

@@ -10,7 +10,10 @@ use smbd_link::transport::{Heap, Memory, Transport};
 use smbd_smb2::server::{self, Action, Connection, Files, OperationId};
 
 use super::device::Device;
-use super::host::{NOW, NUMBER, files, server};
+use super::host::{NOW, server};
+
+/// By which the files know their only client.
+const NUMBER: u64 = 1;
 
 struct Serves {
     link: Owned<Device, OperationId>,
@@ -26,8 +29,8 @@ pub async fn serve(link: Link<Device, OperationId>) {
     let (link, _) = link.established(drop).await.expect("established");
     let transport = server::Transport::Rdma { send_max: Transport::<OperationId>::limits(&link).max_send };
     let connection = Connection::new(server(), transport, NOW, [7; 32]);
-    let mut serves =
-        Serves { link, connection, files: files(), buffers: BTreeMap::new(), transfers: BTreeMap::new() };
+    let files = Files::new(vec![server::Memory::new("data", NOW)]);
+    let mut serves = Serves { link, connection, files, buffers: BTreeMap::new(), transfers: BTreeMap::new() };
     poll_fn(|cx| serves.poll(cx)).await
 }
 

@@ -1,25 +1,12 @@
-//! The call that is measured, and nothing else; and what in it is not.
+//! The call that is measured, and nothing else.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-
-use allocation_counter::opt_out;
 
 use super::crowd::{counted, is_counted};
 
 #[inline(never)]
 pub fn poll(task: Pin<&mut dyn Future<Output = ()>>, cx: &mut Context<'_>) -> Poll<()> {
     if is_counted() { counted(|| task.poll(cx)) } else { task.poll(cx) }
-}
-
-/// What threads do in the program. Callgrind stops to collect when a function of this module calls another one.
-#[inline(never)]
-pub fn apart<T>(work: impl FnOnce() -> T) -> T {
-    if !is_counted() {
-        return work();
-    }
-    let mut done = None;
-    opt_out(|| done = Some(work()));
-    done.expect("it was called")
 }

@@ -21,14 +21,12 @@ mod serves;
 #[path = "../../../../smbd-client/benches/operations/scenes/world.rs"]
 mod world;
 
-use std::rc::Rc;
-
 use smbd_repository::instructions::{Operation, Work};
 
 use client::{Opened, What};
 use crowd::{BUSY, crowd, held};
-use serves::Host;
-use world::{Task, World};
+use serves::Serves;
+use world::World;
 
 /// Bytes of an operation, and of a file.
 const LEN: u32 = 4 << 10;
@@ -72,19 +70,18 @@ pub const OPERATIONS: &[Operation] = &[
 /// A server and its clients.
 struct Many {
     world: World,
-    host: Rc<Host>,
+    serves: Serves,
 }
 
 impl Many {
     fn new() -> Self {
-        Self { world: World::default(), host: Host::new() }
+        Self { world: World::default(), serves: Serves::new() }
     }
 
     /// A client with a file of its own.
     fn connect(&mut self, number: u32, threshold: u32) -> Opened {
         let (initiator, acceptor) = device::links(&client::config(), &host::config());
-        let served = serves::serve(Rc::clone(&self.host), number.into(), acceptor);
-        self.world.0.push(Task::new(true, served));
+        self.world.0.push(self.serves.serve(acceptor));
         let file = (format!("file {number}"), LEN);
         client::open_file(&mut self.world, initiator, threshold, false, file)
     }

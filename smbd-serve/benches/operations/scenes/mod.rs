@@ -1,6 +1,6 @@
-//! What is measured: operations of a client on a file, with all that the server's side does for them in the task of the client: the server
-//! of `smbd-smb2`, the channel, the link, its endpoint, and the backend's bookkeeping. What the devices and the client do, and what is
-//! done with files, is not counted.
+//! What is measured: operations of a client on a file, with all that the server's side does for them: the task of the client that
+//! `smbd_serve` begins, the server of `smbd-smb2`, the channel, the link, its endpoint, and the backend's bookkeeping. What the devices and the
+//! client do is not counted, and files have no bytes.
 
 #[path = "../../../../smbd-client/benches/operations/scenes/client.rs"]
 #[allow(dead_code, reason = "the benchmark of the client uses more of it")]
@@ -21,7 +21,7 @@ mod world;
 use smbd_repository::instructions::{Operation, Work};
 
 use client::What;
-use world::{Task, World};
+use world::World;
 
 /// Data of 4 KiB go in messages if nobody asks for something else.
 const THRESHOLD: u32 = 4096;
@@ -57,7 +57,7 @@ pub const OPERATIONS: &[Operation] = &[
 
 fn play(count: u32, what: What, len: u32, threshold: u32) -> Work {
     let (initiator, acceptor) = device::links(&client::config(), &host::config());
-    let mut world = World(vec![Task::new(true, serves::serve(serves::Host::new(), host::NUMBER, acceptor))]);
+    let mut world = World(vec![serves::Serves::new().serve(acceptor)]);
     let opened = client::open(&mut world, initiator, threshold, false);
     // Whatever is allocated once is there.
     world.run(opened.operation(what, len, false));

@@ -1,117 +1,182 @@
-//! What serves a client: the server of `smbd-smb2` and a [`Channel`], driven as `smbd_serve::serve` drives them, but for threads and
-//! time. Operations on files are carried out at once.
+//! What serves a client, as it ships: `smbd_serve::serve_in` with a file system that has all in memory, so that the client's task carries
+//! out all operations. What the file system does costs next to nothing.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::future::{Future, poll_fn, ready};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
 
-use smbd_link::link::Owned;
-use smbd_serve::link::{Channel, Data, Event, Link as _, Order};
-use smbd_smb2::server::{
-    Action, Client, Done, Files, LinkId, Memory, Operation, OperationId, Server, WriteData,
-};
+use smbd_core::Instant;
+use smbd_link::link::Link;
+use smbd_link::time::Clock;
+use smbd_link::transport::Memory;
+use smbd_serve::{Host, Served, Surroundings, serve_in};
+use smbd_smb2::server::{Attributes, Entry, FileResult, FileSystem, OpenParameters, OperationId, Volume};
+use smbd_smb2::wire::{CreateAction, FileAttributes, NtStatus};
+use tokio::sync::watch;
 
-use super::client::Still;
+use super::client::{Sleep, Still};
 use super::device::Device;
-use super::host::{NOW, files, server};
-use super::measured::apart;
+use super::host::{NOW, server};
+use super::world::Task;
 
-/// What is served to all clients.
-pub struct Host {
-    server: Arc<Server>,
-    files: RefCell<Files<Memory>>,
-}
+/// Files whose bytes are neither kept nor made: a READ has what was in the memory before.
+#[derive(Clone, Debug)]
+pub struct Void;
 
-impl Host {
-    pub fn new() -> Rc<Self> {
-        Rc::new(Self { server: server(), files: RefCell::new(files()) })
+impl FileSystem for Void {
+    /// Its length.
+    type File = Arc<AtomicU64>;
+
+    fn open(&mut self, _: &OpenParameters, _: u64) -> FileResult<(Self::File, CreateAction)> {
+        Ok((Arc::default(), CreateAction::CREATED))
+    }
+
+    fn attributes(&self, file: &Self::File) -> FileResult<Attributes> {
+        let end_of_file = file.load(Ordering::Relaxed);
+        Ok(Attributes {
+            id: 1,
+            creation_time: NOW,
+            last_access_time: NOW,
+            last_write_time: NOW,
+            change_time: NOW,
+            allocation_size: end_of_file,
+            end_of_file,
+            file_attributes: FileAttributes::NORMAL,
+            links: 1,
+            is_delete_pending: false,
+        })
+    }
+
+    fn read(&mut self, file: &Self::File, offset: u64, into: &mut [u8]) -> FileResult<usize> {
+        Ok(there(file, offset, into.len()))
+    }
+
+    fn write(&mut self, file: &Self::File, offset: u64, data: &[u8], _: bool, _: u64) -> FileResult<()> {
+        file.fetch_max(offset + data.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn list(&mut self, _: &Self::File, _: u64, _: usize) -> FileResult<Vec<Entry>> {
+        Err(NtStatus::NOT_A_DIRECTORY)
+    }
+
+    fn volume(&self) -> Volume {
+        Volume {
+            label: "void".to_owned(),
+            serial: 0,
+            creation_time: NOW,
+            unit: 4096,
+            total_units: 1,
+            free_units: 0,
+        }
     }
 }
 
-pub struct Serves {
-    host: Rc<Host>,
-    /// By which the files know the client.
-    number: u64,
-    channel: Channel<Owned<Device, OperationId>, Still>,
-    client: Client,
-    /// What was fetched for an operation, or read by it.
-    data: BTreeMap<OperationId, Data>,
+/// How many bytes there are.
+fn there(file: &AtomicU64, offset: u64, len: usize) -> usize {
+    let left = file.load(Ordering::Relaxed).saturating_sub(offset);
+    usize::try_from(left).map_or(len, |left| left.min(len))
 }
 
-/// Serves a connection, which never ends.
-pub async fn serve(host: Rc<Host>, number: u64, link: smbd_link::link::Link<Device, OperationId>) {
-    let (link, _) = link.established(drop).await.expect("established");
-    let channel = Channel::new(link, Still);
-    let client = Client::new(Arc::clone(&host.server), channel.transport(), NOW, [7; 32]);
-    let mut serves = Serves { host, number, channel, client, data: BTreeMap::new() };
-    poll_fn(|cx| serves.poll(cx)).await
+impl Served for Void {
+    fn is_quick(&self) -> bool {
+        true
+    }
+
+    fn read_to(&mut self, file: &Self::File, offset: u64, to: (&dyn Memory, u32)) -> FileResult<usize> {
+        Ok(there(file, offset, to.1 as usize))
+    }
+
+    fn write_from(
+        &mut self,
+        file: &Self::File,
+        offset: u64,
+        from: (&dyn Memory, u32),
+        _: bool,
+        _: u64,
+    ) -> FileResult<()> {
+        file.fetch_max(offset + u64::from(from.1), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Time that stands still, and tasks that were begun for a connection.
+#[derive(Clone, Default)]
+pub struct Around(Arc<Mutex<Vec<Boxed>>>);
+
+impl Clock for Around {
+    type Sleep = Sleep;
+
+    fn now(&self) -> Instant {
+        Still.now()
+    }
+
+    fn sleep_until(&self, at: Instant) -> Sleep {
+        Still.sleep_until(at)
+    }
+}
+
+impl Surroundings for Around {
+    fn random(&self, into: &mut [u8]) -> Result<(), String> {
+        into.fill(7);
+        Ok(())
+    }
+
+    fn date(&self) -> u64 {
+        NOW
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.0.lock().expect("no panics").push(Box::pin(task));
+    }
+
+    /// Names are looked up by threads, before anything is measured.
+    fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> impl Future<Output = Option<T>> + Send + 'static {
+        ready(Some(work()))
+    }
+}
+
+/// What is served to all clients.
+pub struct Serves {
+    host: Arc<Host<Void, Around>>,
+    stop: watch::Sender<bool>,
 }
 
 impl Serves {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            self.act();
-            let Poll::Ready(event) = self.channel.poll_event(cx, true) else { return Poll::Pending };
-            match event.expect("a connection that goes on") {
-                Event::Message(mut message) => self.client.received(NOW, LinkId::FIRST, &mut message),
-                Event::Fetched { id, data, .. } => {
-                    self.data.insert(id, data.expect("fetched"));
-                    self.client.rdma_done(NOW, id, true).expect("a transfer");
-                }
-                Event::Delivered(id, is_success) => {
-                    self.client.rdma_done(NOW, id, is_success).expect("a transfer");
-                }
-                Event::PastRequest(_) | Event::PastResponse(_) => panic!("there is no past"),
-            }
-        }
+    pub fn new() -> Self {
+        Self { host: Arc::new(Host::new_in(server(), vec![Void], 1)), stop: watch::channel(false).0 }
     }
 
-    /// Does all that the server wants done.
-    fn act(&mut self) {
-        while let Some((_, action)) = self.client.poll() {
-            match action {
-                Action::Send { message, invalidate } => self.channel.order(Order::send(message, invalidate)),
-                Action::RdmaRead { id, buffers, len } => {
-                    self.channel.order(Order::Fetch { id, buffers, len });
+    /// Serves a connection, which never ends.
+    pub fn serve(&self, link: Link<Device, OperationId>) -> Task {
+        let (host, around, stops) = (Arc::clone(&self.host), Around::default(), self.stop.subscribe());
+        let begun = around.clone();
+        Task::new(true, async move {
+            let (link, _) = link.established(drop).await.expect("established");
+            let mut taking = pin!(serve_in(host, link, (stops, Duration::ZERO), |_| {}, around));
+            let mut tasks = Vec::new();
+            poll_fn(|cx| {
+                // It only waits for the end when it has begun the client's task.
+                if tasks.is_empty() && taking.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(());
                 }
-                Action::RdmaWrite { id, buffers, len } => {
-                    let data = self.data.remove(&id).expect("data");
-                    self.channel.order(Order::Deliver { id, data, len, buffers });
+                loop {
+                    tasks.append(&mut begun.0.lock().expect("no panics"));
+                    tasks.retain_mut(|task: &mut Boxed| task.as_mut().poll(cx).is_pending());
+                    if begun.0.lock().expect("no panics").is_empty() {
+                        return Poll::Pending;
+                    }
                 }
-                Action::File { id, operation } => self.file(id, operation),
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    /// Carries out an operation. What is read for RDMA gets memory of the channel.
-    fn file(&mut self, id: OperationId, operation: Operation) {
-        let data = match &operation {
-            Operation::ReadChannel { len, .. } => Some(self.channel.memory(*len).expect("memory")),
-            _ => self.data.remove(&id),
-        };
-        let (files, number) = (&self.host.files, self.number);
-        let done = apart(|| {
-            let mut bytes = Vec::new();
-            if let (Operation::Write { data: WriteData::Channel(len), .. }, Some(data)) = (&operation, &data)
-            {
-                data.append_to(0, *len, &mut bytes).expect("inside the memory");
-            }
-            let done = files
-                .borrow_mut()
-                .carry_out(number, id, operation, Some(&mut bytes), NOW)
-                .expect("nobody locks");
-            if let (Ok(Done::Count(_)), Some(data)) = (&done, &data) {
-                data.fill(0, &bytes).expect("inside the memory");
-            }
-            done
-        });
-        if let (Ok(Done::Count(_)), Some(data)) = (&done, data) {
-            self.data.insert(id, data);
-        }
-        self.client.completed(NOW, id, done).expect("an operation");
+            })
+            .await;
+        })
     }
 }

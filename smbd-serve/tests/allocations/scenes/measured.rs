@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use allocation_counter::{measure, opt_out};
+use allocation_counter::measure;
 
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
@@ -21,11 +21,4 @@ pub fn poll(task: Pin<&mut dyn Future<Output = ()>>, cx: &mut Context<'_>) -> Po
     let info = measure(|| polled = task.poll(cx));
     COUNT.set(COUNT.get() + info.count_total);
     polled
-}
-
-/// What threads do in the program: it is not counted.
-pub fn apart<T>(work: impl FnOnce() -> T) -> T {
-    let mut done = None;
-    opt_out(|| done = Some(work()));
-    done.expect("it was called")
 }
