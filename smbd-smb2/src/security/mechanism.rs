@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -67,7 +68,7 @@ pub enum Identity {
     /// A user who has proved it.
     User {
         /// The name, as the client says it.
-        user: String,
+        user: Arc<str>,
         /// The domain, as the client says it; it may be empty.
         domain: String,
     },

@@ -1,6 +1,6 @@
 //! What is known of a client.
 
-use alloc::string::String;
+use alloc::sync::Arc;
 
 use super::inner::Inner;
 use super::link::Link;
@@ -18,7 +18,7 @@ pub struct About {
     /// How messages can be encrypted, if they can.
     pub cipher: Option<Cipher>,
     /// The user of the first session that is valid. Empty: a guest or an anonymous user.
-    pub user: Option<String>,
+    pub user: Option<Arc<str>>,
     /// The server or a client requires that sessions are signed.
     pub is_signed: bool,
     /// Messages came encrypted, or have to.
@@ -33,7 +33,7 @@ impl About {
         let sessions = || inner.sessions.values().filter(here).filter_map(Session::valid);
         let user = sessions().next().map(|session| match &session.identity {
             Identity::User { user, .. } => user.clone(),
-            Identity::Guest | Identity::Anonymous => String::new(),
+            Identity::Guest | Identity::Anonymous => Arc::default(),
         });
         Self {
             dialect: negotiated.map(|negotiated| negotiated.dialect),

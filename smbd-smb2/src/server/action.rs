@@ -86,7 +86,7 @@ pub enum Action {
         /// SessionId.
         session_id: u64,
         /// The user of the new session.
-        user: alloc::string::String,
+        user: Arc<str>,
     },
     /// A client was refused on this connection: for logs. Nothing has to be done.
     Refused(Refused),

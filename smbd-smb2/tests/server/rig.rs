@@ -499,7 +499,9 @@ impl Rig {
                         self.complete(id, completion);
                     }
                 }
-                Action::SessionReplaced { session_id, user } => self.replaced.push((session_id, user)),
+                Action::SessionReplaced { session_id, user } => {
+                    self.replaced.push((session_id, user.to_string()))
+                }
                 Action::Refused(refused) => self.refused.push(refused),
                 Action::Close(reason) => {
                     if self.connection.has_ended() {

@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_guest_is_none_who_has_logged_in() {
         let of = |user: Option<&str>| {
-            let user = user.map(str::to_owned);
+            let user = user.map(Into::into);
             is_known(&About {
                 user,
                 dialect: None,

@@ -234,7 +234,11 @@ impl<A: Accounts> NtlmAcceptor<A> {
         }
         let key = if first.to_bool() { key } else { other };
         let base = Some(base_key(&key, &response.proof));
-        Ok(Proved { identity: Identity::User { user, domain }, base, has_mic: response.pairs.has_mic() })
+        Ok(Proved {
+            identity: Identity::User { user: user.into(), domain },
+            base,
+            has_mic: response.pairs.has_mic(),
+        })
     }
 }
 

@@ -189,7 +189,7 @@ impl Mechanism for NtlmClient {
         let State::Done(session) = &self.state else { return None };
         Some(match &self.credentials {
             Credentials::User { user, domain, .. } => Established {
-                identity: Identity::User { user: user.clone(), domain: domain.clone() },
+                identity: Identity::User { user: user.as_str().into(), domain: domain.clone() },
                 session_key: Some(session.secret()),
             },
             Credentials::Anonymous => Established { identity: Identity::Anonymous, session_key: None },

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::sync::Arc;
 
 use super::authenticate::{acceptor, flags_of, login, more, refuse};
 use super::bind;
@@ -110,7 +110,7 @@ fn finish(
 }
 
 /// Ends the session that this one replaces, here or wherever it is.
-fn replace(inner: &mut Inner, previous: SessionId, user: String) {
+fn replace(inner: &mut Inner, previous: SessionId, user: Arc<str>) {
     let session = inner.sessions.get(&previous.0).and_then(Session::valid);
     match session.map(|session| session.is_of(&user)) {
         Some(true) => inner.end_session(previous),
