@@ -31,6 +31,10 @@ impl Source for Squares {
         None
     }
 
+    fn is_quick(&self) -> bool {
+        true
+    }
+
     fn child(&self, _: &Option<u64>, name: &str) -> io::Result<Option<Option<u64>>> {
         let number = name.strip_suffix(".txt").and_then(|number| number.parse().ok());
         Ok(number.filter(|number| (1..=100).contains(number)).map(Some))

@@ -28,6 +28,11 @@ pub trait Source: Clone + Send + Sync + 'static {
     /// The directory that is shared.
     fn root(&self) -> Self::Node;
 
+    /// Whether no method waits for a disk, a network or another process: [`Served::is_quick`].
+    fn is_quick(&self) -> bool {
+        false
+    }
+
     /// The file or directory of this name; `None` if there is none. Names are asked for as [`names`](Self::names) returns them.
     ///
     /// # Errors
@@ -222,7 +227,11 @@ impl<S: Source> FileSystem for ReadOnly<S> {
     }
 }
 
-impl<S: Source> Served for ReadOnly<S> {}
+impl<S: Source> Served for ReadOnly<S> {
+    fn is_quick(&self) -> bool {
+        self.source.is_quick()
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,41 @@ use smbd_smb2::wire::{CreateAction, NtStatus};
 /// A file system that a [`Host`](crate::Host) serves. Clones are the same file system: several threads use it at the same time, and a call that
 /// waits for a disk holds up nobody else.
 ///
-/// Looking up a path may take long, in a large directory for example. Few threads of a host do that at the same time. The methods here say
-/// when that is: a file system whose look-ups are quick leaves both out.
+/// Looking up a path may take long, in a large directory for example. Few threads of a host do that at the same time. `open_soon` and
+/// `rename_soon` say when that is: a file system whose look-ups are quick leaves both out.
+///
+/// A thread carries an operation out, because the operation may wait. Where nothing is waited for, the task of the client does so itself,
+/// which saves two hand-overs: all operations of a file system that [`is_quick`](Self::is_quick), and a READ of bytes that
+/// [`read_soon`](Self::read_soon) has. A panic there ends the client.
 pub trait Served: FileSystem<File: Clone + Send + Sync + 'static> + Clone + Send + Sync + 'static {
+    /// Whether no call waits for a disk, a network or another process, as with files in memory.
+    fn is_quick(&self) -> bool {
+        false
+    }
+
+    /// Reads as [`FileSystem::read`] does, if no byte has to be waited for; `None`: a thread is to do so.
+    ///
+    /// # Errors
+    /// Those of [`FileSystem::read`].
+    fn read_soon(&mut self, file: &Self::File, offset: u64, into: &mut [u8]) -> FileResult<Option<usize>> {
+        let _ = (file, offset, into);
+        Ok(None)
+    }
+
+    /// Reads as [`Self::read_to`] does, if no byte has to be waited for; `None`: a thread is to do so.
+    ///
+    /// # Errors
+    /// Those of [`FileSystem::read`].
+    fn read_to_soon(
+        &mut self,
+        file: &Self::File,
+        offset: u64,
+        to: (&dyn Memory, u32),
+    ) -> FileResult<Option<usize>> {
+        let _ = (file, offset, to);
+        Ok(None)
+    }
+
     /// Opens or makes a file as [`FileSystem::open`] does; `None` if that takes long. Then `open` is called when a thread is free for it.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ impl Memory for Buffer {
 
     fn read_file(&self, file: &dyn File, at: u64, offset: u32, len: u32) -> io::Result<usize> {
         if let Some(descriptor) = file.descriptor() {
-            return self.read_from(descriptor, at, offset, len);
+            return self.read_from(descriptor, file.is_nowait(), at, (offset, len));
         }
         let mut bytes = vec![0; len as usize];
         let count = file.read_at(at, &mut bytes)?;

@@ -75,6 +75,11 @@ pub trait File {
     /// The descriptor by which the system reads and writes the file, if there is one.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
+    /// Whether nothing may be waited for (`RWF_NOWAIT`): a read of bytes that are not in memory is `WouldBlock`.
+    fn is_nowait(&self) -> bool {
+        false
+    }
+
     /// Reads bytes, from byte `at` on. Returns their number: 0 at the end of the file.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! A client: its connections, and what they share.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use smbd_link::time::within;
 use smbd_smb2::server::{Action, Client, ConnectionId, LinkId, Misuse, OperationId};
 use smbd_smb2::wire::Guid;
-use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Semaphore, oneshot, watch};
 
-use super::host::{Host, REPLACED_MAX, Replaced, Told};
+use super::host::{Host, Opening};
+use super::inbox::{Completed, Inbox, REPLACED_MAX, Told};
 use super::member::{End, First, Member, Moved, Newcomer, stopped};
 use super::named::LOOKING_MAX;
 use super::running::Running;
@@ -24,19 +24,17 @@ use crate::served::Served;
 pub(super) fn admit<F: Served, A: Surroundings>(
     host: &Arc<Host<F, A>>,
     guid: Option<Guid>,
-    newcomer: Newcomer<A>,
+    newcomer: Box<Newcomer<A>>,
     stop: &watch::Receiver<bool>,
     drain: Duration,
 ) {
-    let Some((newcomer, joining)) = host.give(guid, newcomer) else { return };
     let (mut seed, around) = ([0; 32], newcomer.around.clone());
     if let Err(why) = around.random(&mut seed) {
         let _ = newcomer.ended.send(End { why, seen: None });
         return;
     }
-    let (tell, told) = unbounded_channel();
-    let (tell_replaced, replaced) = mpsc::channel(REPLACED_MAX);
-    let (number, mut times) = (host.enter(tell, tell_replaced), Times::begin(around.clone()));
+    let Some(Opening { newcomer, number, inbox }) = host.give(guid, newcomer) else { return };
+    let mut times = Times::begin(around.clone());
     let client = Client::new(Arc::clone(host.server()), newcomer.link.transport(), times.now(), seed);
     let mut group = Group {
         host: Arc::clone(host),
@@ -44,18 +42,15 @@ pub(super) fn admit<F: Served, A: Surroundings>(
         times,
         client,
         members: BTreeMap::new(),
-        joining,
+        inbox,
         turned_away: Vec::new(),
-        told,
-        replaced,
         data: BTreeMap::new(),
         running: Running::default(),
-        cancelled: BTreeSet::new(),
         turns: Arc::new(Semaphore::new(LOOKING_MAX)),
         last: LinkId::FIRST,
         known: host.known(guid),
     };
-    group.take(LinkId::FIRST, newcomer);
+    group.take(LinkId::FIRST, *newcomer);
     around.spawn(group.serve(guid, stop.clone(), drain));
 }
 
@@ -66,17 +61,12 @@ pub(super) struct Group<F: Served, A: Surroundings> {
     pub(super) times: Times<A>,
     pub(super) client: Client,
     pub(super) members: BTreeMap<LinkId, Member<A>>,
-    /// Other connections of the client.
-    pub(super) joining: mpsc::Receiver<Newcomer<A>>,
-    /// Those that came when the last of the others had ended.
-    turned_away: Vec<Newcomer<A>>,
-    pub(super) told: UnboundedReceiver<Told>,
-    pub(super) replaced: mpsc::Receiver<Replaced>,
+    pub(super) inbox: Inbox<A>,
+    /// Connections that came when the last of the others had ended.
+    turned_away: Vec<Box<Newcomer<A>>>,
     /// Memory with what was fetched for an operation, or read by it.
     pub(super) data: BTreeMap<OperationId, Data>,
     pub(super) running: Running,
-    /// Those of them for which the client does not want to wait.
-    pub(super) cancelled: BTreeSet<OperationId>,
     /// To look up paths.
     pub(super) turns: Arc<Semaphore>,
     /// The connection that was listened to last.
@@ -89,10 +79,7 @@ pub(super) struct Group<F: Served, A: Surroundings> {
 pub(super) enum Happened<A> {
     Link(LinkId, Event),
     Lost(LinkId, String),
-    Told(Told),
-    /// None: too many have waited.
-    Replaced(Option<Replaced>),
-    Joined(Newcomer<A>),
+    Told(Told<A>),
     Time,
 }
 
@@ -109,7 +96,7 @@ impl<F: Served, A: Surroundings> Group<F, A> {
             let _ = within(&around, drain, self.finish()).await;
         }
         let host = Arc::clone(&self.host);
-        for newcomer in self.end().await {
+        for newcomer in self.end(guid).await {
             admit(&host, guid, newcomer, &stop, drain);
         }
     }
@@ -121,9 +108,6 @@ impl<F: Served, A: Surroundings> Group<F, A> {
             self.act();
             if self.client.has_ended() {
                 return;
-            }
-            for (on, member) in &mut self.members {
-                member.look(self.client.about(*on));
             }
             let happened = self.wait(true).await;
             self.on(happened);
@@ -145,8 +129,11 @@ impl<F: Served, A: Surroundings> Group<F, A> {
             if self.client.has_ended() || (self.running.is_empty() && !is_busy) {
                 break;
             }
-            let happened = self.wait(false).await;
-            self.on(happened);
+            match self.wait(false).await {
+                // Nothing of it is taken any more.
+                Happened::Told(Told::Joined(newcomer)) => self.turned_away.push(newcomer),
+                other => self.on(other),
+            }
         }
         for member in self.members.values_mut() {
             poll_fn(|cx| member.link.poll_idle(cx)).await;
@@ -154,11 +141,10 @@ impl<F: Served, A: Surroundings> Group<F, A> {
     }
 
     /// Ends all connections, waits for threads that still use its files, and closes these. Returns connections that were not taken.
-    async fn end(mut self) -> Vec<Newcomer<A>> {
-        self.joining.close();
-        self.host.forget();
-        while let Ok(newcomer) = self.joining.try_recv() {
-            self.turned_away.push(newcomer);
+    async fn end(mut self, guid: Option<Guid>) -> Vec<Box<Newcomer<A>>> {
+        self.host.forget(guid, self.number);
+        while let Some(told) = self.inbox.try_recv() {
+            self.hear_late(told);
         }
         for on in self.members.keys().copied().collect::<Vec<_>>() {
             self.client.closed(on);
@@ -179,8 +165,8 @@ impl<F: Served, A: Surroundings> Group<F, A> {
             members.extend(member.await);
         }
         while !self.running.is_empty() {
-            match self.told.recv().await {
-                Some(Told::Done(id, ..) | Told::Waits(id)) => self.running.end(id),
+            match self.inbox.recv().await {
+                Some(told) => self.hear_late(told),
                 None => break,
             }
         }
@@ -196,6 +182,15 @@ impl<F: Served, A: Surroundings> Group<F, A> {
             member.tell(why);
         }
         self.turned_away
+    }
+
+    /// Takes what is told when all connections have ended.
+    fn hear_late(&mut self, told: Told<A>) {
+        match told {
+            Told::Completed(Completed { id, .. }) => self.running.end(id),
+            Told::Joined(newcomer) => self.turned_away.push(newcomer),
+            Told::Replaced { .. } | Told::Overrun => {}
+        }
     }
 
     /// Takes a connection, and its first message.
@@ -248,8 +243,11 @@ impl<F: Served, A: Surroundings> Group<F, A> {
                 (_, None) => {}
             }
         }
-        // What was asked for was asked for by now: data of requests that have failed are nobody's.
-        self.data.clear();
+        // What was asked for was asked for by now: data of requests that have failed are nobody's. A map that is cleared gives its memory
+        // back.
+        if !self.data.is_empty() {
+            self.data.clear();
+        }
     }
 
     /// A connection has ended, and others go on. The last ends with the files.
@@ -270,19 +268,7 @@ impl<F: Served, A: Surroundings> Group<F, A> {
         match happened {
             Happened::Link(on, event) => self.on_event(now, on, event),
             Happened::Lost(on, why) => self.lose(on, why),
-            Happened::Replaced(Some(Replaced { session_id, user })) => {
-                self.client.end_session(now, session_id, &user);
-            }
-            Happened::Replaced(None) => {
-                let why = format!("more than {REPLACED_MAX} sessions were replaced and not looked at");
-                let all: Vec<_> = self.members.keys().copied().collect();
-                all.into_iter().for_each(|on| self.lose(on, why.clone()));
-            }
-            Happened::Told(told) => self.on_told(now, told),
-            Happened::Joined(newcomer) => match self.client.join(newcomer.link.transport(), now) {
-                Some(on) => self.take(on, newcomer),
-                None => self.turned_away.push(newcomer),
-            },
+            Happened::Told(told) => self.hear(now, told),
             Happened::Time => {
                 self.client.timeout(now);
                 self.announce_slow(now);
@@ -290,9 +276,20 @@ impl<F: Served, A: Surroundings> Group<F, A> {
         }
     }
 
-    /// An operation of the client begins.
-    pub(super) fn runs(&mut self, id: OperationId) {
-        self.running.begin(id, self.times.last());
+    fn hear(&mut self, now: u64, told: Told<A>) {
+        match told {
+            Told::Completed(completed) => self.on_completed(now, completed),
+            Told::Replaced { session_id, user } => self.client.end_session(now, session_id, &user),
+            Told::Overrun => {
+                let why = format!("more than {REPLACED_MAX} sessions were replaced and not looked at");
+                let all: Vec<_> = self.members.keys().copied().collect();
+                all.into_iter().for_each(|on| self.lose(on, why.clone()));
+            }
+            Told::Joined(newcomer) => match self.client.join(newcomer.link.transport(), now) {
+                Some(on) => self.take(on, *newcomer),
+                None => self.turned_away.push(newcomer),
+            },
+        }
     }
 
     /// Takes the answer of the server to what its driver has told it.
@@ -316,9 +313,16 @@ impl<F: Served, A: Surroundings> Group<F, A> {
                 member.moved(Moved::MessageIn, message.len());
                 self.client.received(now, on, &mut message);
                 member.around.taken(&message);
+                member.look(self.client.about(on));
             }
-            Event::PastRequest(request) => self.client.past_request(now, on, &request),
-            Event::PastResponse(response) => self.client.past_response(now, on, &response),
+            Event::PastRequest(request) => {
+                self.client.past_request(now, on, &request);
+                member.look(self.client.about(on));
+            }
+            Event::PastResponse(response) => {
+                self.client.past_response(now, on, &response);
+                member.look(self.client.about(on));
+            }
             Event::Fetched { id, data, len } => {
                 let is_success = data.is_some();
                 if let Some(data) = data {
@@ -335,25 +339,14 @@ impl<F: Served, A: Surroundings> Group<F, A> {
         }
     }
 
-    fn on_told(&mut self, now: u64, told: Told) {
-        match told {
-            Told::Done(id, completion, data) => {
-                self.running.end(id);
-                self.cancelled.remove(&id);
-                if let Some(data) = data {
-                    self.data.insert(id, data);
-                }
-                let told = self.client.completed(now, id, completion);
-                self.expected(told);
-            }
-            Told::Waits(id) => {
-                self.running.end(id);
-                let told = self.client.prolong(now, id);
-                self.expected(told);
-                if self.cancelled.remove(&id) {
-                    self.cancel(id);
-                }
-            }
+    /// Tells the server of the end of an operation.
+    pub(super) fn on_completed(&mut self, now: u64, completed: Completed) {
+        let Completed { id, completion, data } = completed;
+        self.running.end(id);
+        if let Some(data) = data {
+            self.data.insert(id, data);
         }
+        let told = self.client.completed(now, id, completion);
+        self.expected(told);
     }
 }

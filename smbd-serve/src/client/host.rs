@@ -1,6 +1,7 @@
 //! What is served to all clients.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,51 +10,26 @@ use std::time::Duration;
 
 use smbd_broker::client::Broker;
 use smbd_link::time::TokioTime;
-use smbd_smb2::server::{Completion, ConnectionId, FileResult, Files, Handle, OperationId, Server};
+use smbd_smb2::server::{ConnectionId, FileResult, Files, Handle, Server};
 use smbd_smb2::wire::{Guid, NtStatus};
 use tokio::sync::Semaphore;
-use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::mpsc::{self, UnboundedSender};
 
+use super::inbox::{Completed, Inbox, JOINING_MAX, NotJoined, Teller, inbox};
 use super::member::{End, Newcomer};
 use super::surroundings::Surroundings;
 use crate::announce::{Known, Registry};
 use crate::brief::{Brief, Held};
 use crate::folder::Folder;
-use crate::link::Data;
 use crate::served::Served;
 
-/// Connections of a client that may wait to be taken by its task, which takes them at once unless it waits for a broker. Others are
-/// refused.
-pub(super) const JOINING_MAX: usize = 64;
+/// Clients by ClientGuid.
+type Groups<A> = BTreeMap<[u8; 16], (ConnectionId, Teller<A>)>;
 
-/// What a client's task is told of its operations. Each operation is told at most twice. There are at most as many operations as credits of
-/// the client's connections, and requests that wait (`Params::waiting_max`): twice that is the limit of what waits here.
-#[derive(Debug)]
-pub(super) enum Told {
-    /// An operation has ended. With the memory that it has read to for RDMA.
-    Done(OperationId, Completion, Option<Data>),
-    /// It waits for a lock.
-    Waits(OperationId),
-}
-
-/// A user has another session, which replaces this one.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Replaced {
-    pub(super) session_id: u64,
-    pub(super) user: String,
-}
-
-/// Of these, so many may wait for a client's task: other clients make them. A client whose task takes none is ended, because it could keep
-/// a session that is replaced.
-pub(super) const REPLACED_MAX: usize = 1024;
-
-/// By which a client's task is told.
-#[derive(Debug)]
-struct Teller {
-    operations: UnboundedSender<Told>,
-    /// None if too many have waited.
-    replaced: Option<mpsc::Sender<Replaced>>,
+/// The first connection of a client, and what its task is told.
+pub(super) struct Opening<A> {
+    pub(super) newcomer: Box<Newcomer<A>>,
+    pub(super) number: ConnectionId,
+    pub(super) inbox: Inbox<A>,
 }
 
 /// What is served: a server and the file systems of its shares. All clients share it.
@@ -63,10 +39,10 @@ pub struct Host<F: Served = Folder, A: Surroundings = TokioTime> {
     files: Brief<Files<F>>,
     /// To read large directories for names, and to list directories.
     reading: Semaphore,
-    clients: Mutex<BTreeMap<ConnectionId, Teller>>,
+    clients: Mutex<BTreeMap<ConnectionId, Teller<A>>>,
     last: AtomicU64,
     /// Clients that take other connections, by ClientGuid.
-    groups: Mutex<BTreeMap<[u8; 16], mpsc::Sender<Newcomer<A>>>>,
+    groups: Mutex<Groups<A>>,
     /// In units of 100 ns.
     interim_after: Option<u64>,
     registry: Option<Registry>,
@@ -176,56 +152,55 @@ impl<F: Served, A: Surroundings> Host<F, A> {
         &self.reading
     }
 
-    fn clients(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Teller>> {
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Teller<A>>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn groups(&self) -> MutexGuard<'_, BTreeMap<[u8; 16], mpsc::Sender<Newcomer<A>>>> {
+    fn groups(&self) -> MutexGuard<'_, Groups<A>> {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a connection to the client with this ClientGuid. If there is none, it comes back, with what brings other connections of its
-    /// client.
-    pub(super) fn give(
-        &self,
-        guid: Option<Guid>,
-        newcomer: Newcomer<A>,
-    ) -> Option<(Newcomer<A>, mpsc::Receiver<Newcomer<A>>)> {
+    /// Gives a connection to the client with this ClientGuid. If there is none, it comes back: it is the first of a client.
+    pub(super) fn give(&self, guid: Option<Guid>, newcomer: Box<Newcomer<A>>) -> Option<Opening<A>> {
         let mut groups = self.groups();
-        let group = guid.and_then(|guid| groups.get(&guid.0));
-        let newcomer = match group {
-            Some(group) => match group.try_send(newcomer).err()? {
-                TrySendError::Closed(newcomer) => newcomer,
-                TrySendError::Full(newcomer) => {
-                    let why = format!("{JOINING_MAX} other connections of the client wait to be taken");
-                    // Nobody may wait any more.
-                    let _ = newcomer.ended.send(End { why, seen: None });
-                    return None;
-                }
-            },
-            None => newcomer,
+        let given = match guid.and_then(|guid| groups.get(&guid.0)) {
+            Some((_, group)) => group.joined(newcomer),
+            None => Err(NotJoined::Gone(newcomer)),
         };
-        let (bring, brought) = mpsc::channel(JOINING_MAX);
-        if let Some(guid) = guid {
-            groups.insert(guid.0, bring);
+        match given {
+            Ok(()) => None,
+            Err(NotJoined::Full(newcomer)) => {
+                let why = format!("{JOINING_MAX} other connections of the client wait to be taken");
+                // Nobody may wait any more.
+                let _ = newcomer.ended.send(End { why, seen: None });
+                None
+            }
+            Err(NotJoined::Gone(newcomer)) => {
+                let (number, teller, inbox) = self.enter();
+                if let Some(guid) = guid {
+                    groups.insert(guid.0, (number, teller));
+                }
+                Some(Opening { newcomer, number, inbox })
+            }
         }
-        Some((newcomer, brought))
     }
 
-    /// Forgets clients that take no connections any more.
-    pub(super) fn forget(&self) {
-        self.groups().retain(|_, group| !group.is_closed());
+    /// Gives a client no connections any more.
+    pub(super) fn forget(&self, guid: Option<Guid>, number: ConnectionId) {
+        if let Some(guid) = guid
+            && let Entry::Occupied(group) = self.groups().entry(guid.0)
+            && group.get().0 == number
+        {
+            group.remove();
+        }
     }
 
     /// A client has come. Returns its number.
-    pub(super) fn enter(
-        &self,
-        operations: UnboundedSender<Told>,
-        replaced: mpsc::Sender<Replaced>,
-    ) -> ConnectionId {
+    pub(super) fn enter(&self) -> (ConnectionId, Teller<A>, Inbox<A>) {
         let number = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        self.clients().insert(number, Teller { operations, replaced: Some(replaced) });
-        number
+        let (teller, inbox) = inbox();
+        self.clients().insert(number, teller.clone());
+        (number, teller, inbox)
     }
 
     /// A client has left. None of its operations is being carried out any more.
@@ -240,23 +215,17 @@ impl<F: Served, A: Surroundings> Host<F, A> {
         self.retry();
     }
 
-    /// Tells a client something. One that has left is told nothing.
-    pub(super) fn tell(&self, number: ConnectionId, told: Told) {
+    /// Tells a client of the end of an operation. One that has left is told nothing.
+    pub(super) fn tell(&self, number: ConnectionId, completed: Completed) {
         if let Some(teller) = self.clients().get(&number) {
-            // It is about to leave.
-            let _ = teller.operations.send(told);
+            teller.completed(completed);
         }
     }
 
     /// Tells all others that a session is replaced.
-    pub(super) fn replaced(&self, by: ConnectionId, session_id: u64, user: &str) {
-        for (_, teller) in self.clients().iter_mut().filter(|(number, _)| **number != by) {
-            let replaced = Replaced { session_id, user: user.to_owned() };
-            let is_told = teller.replaced.as_ref().is_some_and(|to| to.try_send(replaced).is_ok());
-            // That the sender is gone ends the client.
-            if !is_told {
-                teller.replaced = None;
-            }
+    pub(super) fn replaced(&self, by: ConnectionId, session_id: u64, user: &Arc<str>) {
+        for (_, teller) in self.clients().iter().filter(|(number, _)| **number != by) {
+            teller.replaced(session_id, Arc::clone(user));
         }
     }
 
@@ -264,7 +233,7 @@ impl<F: Served, A: Surroundings> Host<F, A> {
     pub(super) fn retry(&self) {
         let ended = self.files().retry();
         for (number, id, completion) in ended {
-            self.tell(number, Told::Done(id, completion, None));
+            self.tell(number, Completed { id, completion, data: None });
         }
     }
 }

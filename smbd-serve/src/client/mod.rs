@@ -4,6 +4,7 @@ mod carry;
 mod census;
 mod group;
 mod host;
+mod inbox;
 mod member;
 mod named;
 mod running;

@@ -8,7 +8,8 @@ use smbd_smb2::server::{
 use smbd_smb2::wire::NtStatus;
 use tokio::sync::Semaphore;
 
-use super::host::{Host, Told};
+use super::host::Host;
+use super::inbox::Completed;
 use super::surroundings::Surroundings;
 use crate::served::Served;
 
@@ -34,7 +35,7 @@ pub(super) fn start<F: Served, A: Surroundings>(
         let turn = turns.acquire_owned().await;
         let completion = of_path((&host, &threads), number, Arc::new(operation)).await;
         drop(turn);
-        host.tell(number, Told::Done(id, completion, None));
+        host.tell(number, Completed { id, completion, data: None });
     });
 }
 

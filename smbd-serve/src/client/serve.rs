@@ -64,7 +64,7 @@ where
     let has_channels = host.server().params().channels_max > 1;
     let guid = client_guid(first.bytes()).filter(|_| has_channels);
     let (ended, end) = oneshot::channel();
-    let newcomer = Newcomer { around, link: Box::new(link), first, news: Box::new(news), ended };
+    let newcomer = Box::new(Newcomer { around, link: Box::new(link), first, news: Box::new(news), ended });
     group::admit(&host, guid, newcomer, &stop, drain);
     end.await.unwrap_or_else(|_| End { why: "what served it has failed".to_owned(), seen: None })
 }

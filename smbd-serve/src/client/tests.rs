@@ -1,7 +1,7 @@
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+use std::{fs, io};
 
 use smbd_smb2::security::{Credentials, NtHash};
 use smbd_smb2::server::{
@@ -13,18 +13,19 @@ use smbd_smb2::wire::{
     ShareAccess, Text,
 };
 use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
-use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::carry::carry_out;
-use super::host::{Host, JOINING_MAX, REPLACED_MAX, Replaced, Told};
+use super::carry::{Soon, carry_out, soon};
+use super::host::Host;
+use super::inbox::{Inbox, JOINING_MAX, REPLACED_MAX, Told};
 use super::member::{End, First, Newcomer};
 use super::named::look;
 use super::serve::serve;
 use crate::folder::{self, Act, Folder};
-use crate::link::Channel;
+use crate::link::{Channel, Data};
+use crate::read_only::{About, ReadOnly, Source};
 use bytes::Bytes;
 use smbd_client::{Remote, Settings};
 use smbd_link::tcp::Tcp;
@@ -127,22 +128,31 @@ async fn clients_end_when_the_server_does_and_one_that_speaks_nonsense_ends_alon
 /// Two clients with a file open, without their connections.
 struct Two {
     rig: Rig,
-    told: [UnboundedReceiver<Told>; 2],
-    replaced: [mpsc::Receiver<Replaced>; 2],
+    inboxes: [Inbox<TokioTime>; 2],
     numbers: [u64; 2],
 }
 
 const FILE: Handle = Handle(1);
 
+fn parameters(path: &str, disposition: CreateDisposition) -> OpenParameters {
+    let access = AccessMask(if disposition == CreateDisposition::OPEN { 0x0012_0089 } else { 0x001F_01FF });
+    OpenParameters {
+        share: 0,
+        path: SharePath::parse(Text::from(path)).unwrap(),
+        access,
+        read_only_access: access,
+        share_access: ShareAccess(7),
+        disposition,
+        options: CreateOptions::NONE,
+        file_attributes: FileAttributes::NONE,
+    }
+}
+
 impl Two {
     fn new(name: &str) -> Self {
         let rig = Rig::new(name);
-        let ((tell, told), (tell_replaced, replaced)) = (unbounded_channel(), mpsc::channel(REPLACED_MAX));
-        let ((tell_other, told_other), (tell_other_replaced, replaced_other)) =
-            (unbounded_channel(), mpsc::channel(REPLACED_MAX));
-        let numbers = [rig.host.enter(tell, tell_replaced), rig.host.enter(tell_other, tell_other_replaced)];
-        let (told, replaced) = ([told, told_other], [replaced, replaced_other]);
-        let two = Self { rig, told, replaced, numbers };
+        let [(first, _, inbox), (second, _, other)] = [rig.host.enter(), rig.host.enter()];
+        let two = Self { rig, inboxes: [inbox, other], numbers: [first, second] };
         for at in [0, 1] {
             two.open(at, FILE, "f", CreateDisposition::OPEN_IF);
         }
@@ -150,17 +160,7 @@ impl Two {
     }
 
     fn open(&self, at: usize, handle: Handle, path: &str, disposition: CreateDisposition) {
-        let parameters = OpenParameters {
-            share: 0,
-            path: SharePath::parse(Text::from(path)).unwrap(),
-            access: AccessMask(0x001F_01FF),
-            read_only_access: AccessMask(0x001F_01FF),
-            share_access: ShareAccess(7),
-            disposition,
-            options: CreateOptions::NONE,
-            file_attributes: FileAttributes::NONE,
-        };
-        let done = self.look(at, &Operation::Open(handle, parameters)).unwrap();
+        let done = self.look(at, &Operation::Open(handle, parameters(path, disposition))).unwrap();
         assert!(matches!(done, Done::Opened { .. }), "{done:?}");
     }
 
@@ -170,18 +170,29 @@ impl Two {
         Ok(looked.expect("who is patient has a result"))
     }
 
-    fn carry_out(&self, at: usize, id: u64, operation: Operation) {
-        let memory = Arc::new(Heap::allocate(1 << 16).unwrap());
-        carry_out(&self.rig.host, self.numbers[at], OperationId(id), operation, Some(memory), 0);
+    /// Carries out an operation, and tells its client of the end. Returns whether it waits for a lock.
+    fn carry_out(&self, at: usize, id: u64, operation: Operation) -> bool {
+        let (host, number, id) = (&self.rig.host, self.numbers[at], OperationId(id));
+        let memory: Data = Arc::new(Heap::allocate(1 << 16).unwrap());
+        let completed = match soon(host, &TokioTime::start(), (number, id), operation, Some(memory)) {
+            Soon::Completed(completed) => completed,
+            Soon::Waits => return true,
+            Soon::Later(operation, data) => carry_out(host, number, id, operation, data, 0),
+        };
+        host.tell(number, completed);
+        false
     }
 
-    fn next(&mut self, at: usize) -> Option<Told> {
-        self.told[at].try_recv().ok()
+    fn next(&mut self, at: usize) -> Option<(u64, Completion)> {
+        match self.inboxes[at].try_recv()? {
+            Told::Completed(completed) => Some((completed.id.0, completed.completion)),
+            _ => panic!("something else is told"),
+        }
     }
 
-    fn lock(&mut self, at: usize, id: u64) {
+    fn lock(&mut self, at: usize, id: u64) -> bool {
         let range = LockElement { offset: 0, length: 10, flags: LockFlags::EXCLUSIVE_LOCK };
-        self.carry_out(at, id, Operation::Lock(FILE, vec![range]));
+        self.carry_out(at, id, Operation::Lock(FILE, vec![range]))
     }
 }
 
@@ -189,10 +200,9 @@ impl Two {
 fn a_lock_waits_until_another_client_unlocks_or_goes() {
     for unlocks in [true, false] {
         let mut two = Two::new("locks");
-        two.lock(0, 2);
-        assert!(matches!(two.next(0), Some(Told::Done(OperationId(2), Ok(Done::Nothing), None))));
-        two.lock(1, 3);
-        assert!(matches!(two.next(1), Some(Told::Waits(OperationId(3)))));
+        assert!(!two.lock(0, 2));
+        assert_eq!(two.next(0), Some((2, Ok(Done::Nothing))));
+        assert!(two.lock(1, 3));
         assert!(two.next(1).is_none());
         if unlocks {
             let range = LockElement { offset: 0, length: 10, flags: LockFlags::UNLOCK };
@@ -200,7 +210,7 @@ fn a_lock_waits_until_another_client_unlocks_or_goes() {
         } else {
             two.rig.host.leave(two.numbers[0], 0);
         }
-        assert!(matches!(two.next(1), Some(Told::Done(OperationId(3), Ok(Done::Nothing), None))));
+        assert_eq!(two.next(1), Some((3, Ok(Done::Nothing))));
     }
 }
 
@@ -235,7 +245,7 @@ fn while_one_client_waits_for_the_disk_another_reads_writes_locks_opens_and_clos
             std::thread::spawn(move || match act {
                 Act::Open => two.open(0, Handle(3), "new", CreateDisposition::CREATE),
                 Act::Rename => _ = two.look(0, &slow(act)).unwrap(),
-                _ => two.carry_out(0, 3, slow(act)),
+                _ => _ = two.carry_out(0, 3, slow(act)),
             })
         };
         slow_disk.reached();
@@ -266,8 +276,8 @@ fn while_one_client_waits_for_the_disk_another_reads_writes_locks_opens_and_clos
         other.join().unwrap();
         let mut two = Arc::into_inner(two).unwrap();
         for at in [0, 1] {
-            while let Some(told) = two.next(at) {
-                assert!(matches!(told, Told::Done(_, Ok(_), _)), "{act:?}: {told:?}");
+            while let Some((id, completion)) = two.next(at) {
+                assert!(completion.is_ok(), "{act:?}, {id}: {completion:?}");
             }
         }
     }
@@ -276,13 +286,75 @@ fn while_one_client_waits_for_the_disk_another_reads_writes_locks_opens_and_clos
 #[test]
 fn a_lock_of_another_client_keeps_data_that_go_by_rdma_away_as_well() {
     let mut two = Two::new("channel");
-    two.lock(0, 2);
+    assert!(!two.lock(0, 2));
     two.carry_out(1, 3, Operation::ReadChannel { handle: FILE, offset: 0, len: 10 });
-    let told = two.next(1);
-    assert!(matches!(told, Some(Told::Done(_, Err(NtStatus::FILE_LOCK_CONFLICT), None))), "{told:?}");
+    assert_eq!(two.next(1), Some((3, Err(NtStatus::FILE_LOCK_CONFLICT))));
     two.carry_out(1, 4, Operation::ReadChannel { handle: FILE, offset: 10, len: 10 });
-    let told = two.next(1);
-    assert!(matches!(told, Some(Told::Done(_, Ok(Done::Count(0)), Some(_)))), "{told:?}");
+    let Some(Told::Completed(completed)) = two.inboxes[1].try_recv() else { panic!("nothing is told") };
+    assert_eq!((completed.completion, completed.data.is_some()), (Ok(Done::Count(0)), true));
+}
+
+/// A source in memory, or on a disk.
+#[derive(Clone)]
+struct Bytes3 {
+    is_quick: bool,
+}
+
+impl Source for Bytes3 {
+    /// Whether it is the file.
+    type Node = bool;
+
+    fn root(&self) -> bool {
+        false
+    }
+
+    fn is_quick(&self) -> bool {
+        self.is_quick
+    }
+
+    fn child(&self, _: &bool, _: &str) -> io::Result<Option<bool>> {
+        Ok(Some(true))
+    }
+
+    fn names(&self, _: &bool) -> io::Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn about(&self, is_file: &bool) -> io::Result<About> {
+        Ok(About { id: 1, len: is_file.then_some(3), modified: SystemTime::UNIX_EPOCH })
+    }
+
+    fn read(&self, _: &bool, _: u64, into: &mut [u8]) -> io::Result<usize> {
+        let count = into.len().min(3);
+        into[..count].copy_from_slice(&b"abc"[..count]);
+        Ok(count)
+    }
+}
+
+#[test]
+fn operations_of_a_file_system_in_memory_take_no_thread_unless_they_move_much_or_look_up_names() {
+    for is_quick in [false, true] {
+        let server = Arc::clone(Rig::new(&format!("quick-{is_quick}")).host.server());
+        let host: Host<_> = Host::new(server, vec![ReadOnly::new(Bytes3 { is_quick }, "memory")]);
+        let (number, ..) = host.enter();
+        let opened =
+            look(&host, number, &Operation::Open(FILE, parameters("f", CreateDisposition::OPEN)), true, 0);
+        assert!(matches!(opened, Ok(Some(Done::Opened { .. }))), "{opened:?}");
+        let is_soon = |operation| {
+            let memory: Data = Arc::new(Heap::allocate(1 << 17).unwrap());
+            let soon = soon(&host, &TokioTime::start(), (number, OperationId(1)), operation, Some(memory));
+            !matches!(soon, Soon::Later(..))
+        };
+        let read = |len| Operation::ReadChannel { handle: FILE, offset: 0, len };
+        assert_eq!(is_soon(read(64 << 10)), is_quick);
+        assert!(!is_soon(read((64 << 10) + 1)), "others wait while so much is copied");
+        assert_eq!(is_soon(Operation::Attributes(FILE)), is_quick);
+        assert!(!is_soon(Operation::List { handle: FILE, after: 0, max: 1 }));
+        assert!(!is_soon(Operation::Open(Handle(7), parameters("f", CreateDisposition::OPEN))));
+        // Nothing on a disk is asked for.
+        assert!(is_soon(Operation::Lock(FILE, Vec::new())) && is_soon(Operation::Unlock(FILE, Vec::new())));
+        assert_eq!(is_soon(Operation::Close { handle: FILE, wants_attributes: true }), is_quick);
+    }
 }
 
 #[tokio::test]
@@ -334,10 +406,11 @@ async fn clients_go_on_while_others_list_directories_and_these_wait_for_their_tu
 #[test]
 fn a_session_that_is_replaced_is_told_to_all_others() {
     let mut two = Two::new("replaced");
-    two.rig.host.replaced(two.numbers[0], 9, "tester");
-    let [own, other] = &mut two.replaced;
-    assert!(own.try_recv().is_err());
-    assert_eq!(other.try_recv().unwrap(), Replaced { session_id: 9, user: "tester".into() });
+    two.rig.host.replaced(two.numbers[0], 9, &"tester".into());
+    let [own, other] = &mut two.inboxes;
+    assert!(own.try_recv().is_none());
+    let told = other.try_recv();
+    assert!(matches!(told, Some(Told::Replaced { session_id: 9, user }) if &*user == "tester"));
 }
 
 #[tokio::test]
@@ -347,7 +420,8 @@ async fn connections_of_a_client_that_nobody_takes_are_refused_beyond_a_limit() 
         let (ended, end) = oneshot::channel();
         let (around, first) = (TokioTime::start(), First::Past(Bytes::new()));
         let link = Box::new(Channel::new(Tcp::over(duplex(1).0), around));
-        (rig.host.give(guid, Newcomer { around, link, first, news: Box::new(|_| {}), ended }), end)
+        let newcomer = Newcomer { around, link, first, news: Box::new(|_| {}), ended };
+        (rig.host.give(guid, Box::new(newcomer)), end)
     };
     let (mut first, _end) = give();
     assert!(first.is_some());
@@ -357,19 +431,31 @@ async fn connections_of_a_client_that_nobody_takes_are_refused_beyond_a_limit() 
     assert!(given.is_none());
     assert_eq!(end.await.unwrap().why, "64 other connections of the client wait to be taken");
     // With room again, it waits.
-    first.as_mut().unwrap().1.try_recv().unwrap();
+    let opening = first.as_mut().unwrap();
+    assert!(matches!(opening.inbox.try_recv(), Some(Told::Joined(_))));
     assert!(give().1.try_recv().is_err_and(|error| error == oneshot::error::TryRecvError::Empty));
+    // A client that is about to leave takes none; the next is the first of another one.
+    rig.host.forget(guid, opening.number.wrapping_add(1));
+    assert!(give().0.is_none(), "another client has left");
+    rig.host.forget(guid, opening.number);
+    assert!(give().0.is_some());
 }
 
 #[test]
 fn sessions_that_are_replaced_wait_for_a_client_up_to_a_limit_behind_which_it_ends() {
     let mut two = Two::new("full");
-    for session_id in 0..2 * REPLACED_MAX as u64 {
-        two.rig.host.replaced(two.numbers[0], session_id, "tester");
-    }
-    let waiting = &mut two.replaced[1];
-    assert_eq!(std::iter::from_fn(|| waiting.try_recv().ok()).count(), REPLACED_MAX);
-    assert_eq!(waiting.try_recv(), Err(mpsc::error::TryRecvError::Disconnected));
+    let replace = |two: &Two, count: usize| {
+        (0..count)
+            .for_each(|session| two.rig.host.replaced(two.numbers[0], session as u64, &"tester".into()));
+    };
+    replace(&two, REPLACED_MAX);
+    // With room again, others wait.
+    assert!(two.inboxes[1].try_recv().is_some());
+    replace(&two, REPLACED_MAX);
+    let told: Vec<_> = std::iter::from_fn(|| two.inboxes[1].try_recv()).collect();
+    let (last, all) = told.split_last().unwrap();
+    assert_eq!(all.len(), REPLACED_MAX);
+    assert!(all.iter().all(|told| matches!(told, Told::Replaced { .. })) && matches!(last, Told::Overrun));
 }
 
 #[tokio::test(start_paused = true)]

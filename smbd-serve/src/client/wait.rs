@@ -26,14 +26,8 @@ impl<F: Served, A: Surroundings> Group<F, A> {
             }
         });
         poll_fn(|cx| {
-            if let Poll::Ready(Some(told)) = self.told.poll_recv(cx) {
+            if let Poll::Ready(Some(told)) = self.inbox.poll_recv(cx) {
                 return Poll::Ready(Happened::Told(told));
-            }
-            if let Poll::Ready(replaced) = self.replaced.poll_recv(cx) {
-                return Poll::Ready(Happened::Replaced(replaced));
-            }
-            if wants_messages && let Poll::Ready(Some(newcomer)) = self.joining.poll_recv(cx) {
-                return Poll::Ready(Happened::Joined(newcomer));
             }
             if let Poll::Ready(happened) = self.poll_members(cx, wants_messages) {
                 return Poll::Ready(happened);

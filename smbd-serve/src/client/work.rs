@@ -6,9 +6,9 @@ use smbd_link::transport::{Heap, Memory as _};
 use smbd_smb2::server::{LinkId, Operation, OperationId};
 use smbd_smb2::wire::NtStatus;
 
-use super::carry::start;
+use super::carry::{Soon, soon, start};
 use super::group::Group;
-use super::host::Told;
+use super::inbox::Completed;
 use super::surroundings::Surroundings;
 use crate::link::Data;
 use crate::served::Served;
@@ -28,6 +28,7 @@ impl<F: Served, A: Surroundings> Group<F, A> {
         }
     }
 
+    /// Carries out an operation, or begins it.
     pub(super) fn start(&mut self, on: Option<LinkId>, id: OperationId, operation: Operation) {
         let data = match operation {
             Operation::ReadChannel { len, .. } => match self.memory(on, len) {
@@ -36,8 +37,18 @@ impl<F: Served, A: Surroundings> Group<F, A> {
             },
             _ => self.data.remove(&id),
         };
-        self.runs(id);
-        start(Arc::clone(&self.host), &self.times.around, &self.turns, (self.number, id), operation, data);
+        match soon(&self.host, &self.times.around, (self.number, id), operation, data) {
+            Soon::Completed(completed) => self.on_completed(self.times.last(), completed),
+            Soon::Waits => {
+                let told = self.client.prolong(self.times.last(), id);
+                self.expected(told);
+            }
+            Soon::Later(operation, data) => {
+                self.running.begin(id, self.times.last());
+                let (host, around) = (Arc::clone(&self.host), &self.times.around);
+                start(host, around, &self.turns, (self.number, id), operation, data);
+            }
+        }
     }
 
     /// Memory of a connection for data of an operation.
@@ -51,21 +62,18 @@ impl<F: Served, A: Surroundings> Group<F, A> {
 
     /// There is no memory for an operation, which fails, and its connection with it.
     fn fail(&mut self, on: Option<LinkId>, id: OperationId, why: String) {
-        self.runs(id);
-        self.host.tell(self.number, Told::Done(id, Err(NtStatus::INSUFFICIENT_RESOURCES), None));
+        let completion = Err(NtStatus::INSUFFICIENT_RESOURCES);
+        self.on_completed(self.times.last(), Completed { id, completion, data: None });
         if let Some(on) = on {
             self.lose(on, why);
         }
     }
 
-    /// The client does not want to wait for a lock. One that is still being tried is looked at when it waits.
+    /// The client does not want to wait for a lock any more.
     pub(super) fn cancel(&mut self, id: OperationId) {
-        if self.running.has(id) {
-            self.cancelled.insert(id);
-        }
         let ended = self.host.files().cancel(self.number, id);
         if let Some(completion) = ended {
-            self.host.tell(self.number, Told::Done(id, completion, None));
+            self.on_completed(self.times.last(), Completed { id, completion, data: None });
         }
     }
 }

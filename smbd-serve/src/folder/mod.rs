@@ -22,6 +22,7 @@
 //! | locks, sharing | among clients of this process. Programs of the host neither see nor heed them |
 //! | deletion | when the last who has it open closes it; a name that has become another file's stays |
 //! | space | what is free to the process; none is reserved |
+//! | reads | bytes that the system has in memory are read in the task of the client (`RWF_NOWAIT`, if the file system has it), others in a thread |
 //! | write through, flush | `fdatasync`, `fsync` |
 //! | none | streams, extended attributes, access control lists, hard links by clients, reparse points, quotas |
 
@@ -49,6 +50,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use smbd_link::transport::Memory;
 use smbd_smb2::security::capital;
 use smbd_smb2::server::{
@@ -59,9 +61,9 @@ use smbd_smb2::wire::{CreateAction, LockElement, LockFlags, NtStatus};
 use self::attributes::Times;
 use self::beneath::Key;
 use self::capitals::Capitals;
-use self::data::Data;
+use self::data::{Cached, Data};
 use self::lookup::Lookup;
-use self::table::Table;
+use self::table::{Opened, Table};
 use crate::brief::{Brief, may_wait};
 use crate::served::Served;
 
@@ -131,14 +133,43 @@ impl Folder {
         if self.options.case_sensitive { path.as_str().to_owned() } else { capital(path.as_str()) }
     }
 
-    /// What `file` reads from, if no lock keeps it from these bytes. A lock that is taken later is not looked at.
-    fn reading(&self, file: &FolderFile, offset: u64, len: u64) -> FileResult<Data> {
+    /// What `file` reads from, if no lock keeps it from these bytes, and whether it may be read without waiting. A lock that is taken later
+    /// is not looked at.
+    fn may_read(&self, file: &FolderFile, offset: u64, len: u64) -> FileResult<(Data, bool)> {
         let table = self.table.lock();
         if !table.node(file.key)?.locks.may_read(file.open, offset, len) {
             return Err(NtStatus::FILE_LOCK_CONFLICT);
         }
-        let held = table.opened(file.key, file.open)?.held;
-        Ok(Data::new(file, Times { write: None, ..held }))
+        let Opened { held, has_nowait, .. } = table.opened(file.key, file.open)?;
+        // To set a time is to wait for a disk.
+        let is_soon = *has_nowait && held.access.is_none();
+        Ok((Data::new(file, Times { write: None, ..*held }), is_soon))
+    }
+
+    /// What `file` reads from, as [`Self::may_read`] says.
+    fn reading(&self, file: &FolderFile, offset: u64, len: u64) -> FileResult<Data> {
+        self.may_read(file, offset, len).map(|(data, _)| data)
+    }
+
+    /// Reads what the system has in memory; `None` if that is not all, or if the file system cannot tell.
+    fn soon(
+        &self,
+        file: &FolderFile,
+        offset: u64,
+        len: u64,
+        read: impl FnOnce(&Cached<'_>) -> Result<usize, Errno>,
+    ) -> FileResult<Option<usize>> {
+        let (data, is_soon) = self.may_read(file, offset, len)?;
+        if !is_soon {
+            return Ok(None);
+        }
+        let read = read(&Cached(&data));
+        if read == Err(Errno::OPNOTSUPP) {
+            // Those that cannot are not asked again.
+            self.table.lock().opened_mut(file.key, file.open)?.has_nowait = false;
+        }
+        // Any error but that comes again in the thread.
+        Ok(read.ok())
     }
 
     /// What `file` writes to, if no lock keeps it from these bytes. A lock that is taken later is not looked at.
@@ -235,6 +266,19 @@ impl FileSystem for Folder {
 }
 
 impl Served for Folder {
+    fn read_soon(&mut self, file: &FolderFile, offset: u64, into: &mut [u8]) -> FileResult<Option<usize>> {
+        self.soon(file, offset, into.len() as u64, |cached| cached.read(offset, into))
+    }
+
+    fn read_to_soon(
+        &mut self,
+        file: &FolderFile,
+        offset: u64,
+        to: (&dyn Memory, u32),
+    ) -> FileResult<Option<usize>> {
+        self.soon(file, offset, to.1.into(), |cached| cached.read_to(offset, to))
+    }
+
     fn read_to(
         &mut self,
         file: &FolderFile,

@@ -85,6 +85,7 @@ fn opener(path: String, place: Option<&Place>, how: &OpenParameters, access: Acc
         delete_on_close: false,
         listing: Arc::default(),
         held: Times::default(),
+        has_nowait: true,
     }
 }
 

@@ -49,6 +49,8 @@ pub(super) struct Opened {
     pub(super) listing: Arc<Mutex<Option<Listing>>>,
     /// Times that reads and writes of this open leave as they are (Open.UserSetAccessTime, Open.UserSetModificationTime).
     pub(super) held: Times,
+    /// Whether the file system can read without waiting (`RWF_NOWAIT`), as far as is known.
+    pub(super) has_nowait: bool,
 }
 
 impl Table {

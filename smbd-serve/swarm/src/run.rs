@@ -100,7 +100,7 @@ pub fn run(seed: u64, show: Show) -> Report {
     play_on(Some(Place { stage: stage.clone(), home: Side::Initiator, watches_both: true }));
     let tap = Tap::default();
     let shares = if plan.protection.has_secret { 2 } else { 1 };
-    let files: Vec<_> = (0..shares).map(|_| Store::new()).collect();
+    let files: Vec<_> = (0..shares).map(|_| Store::new(chance.one_in(4))).collect();
     let nonces = Nonces::default();
     let ledger = |number| Rc::new(RefCell::new(Ledger::new(&plan, &nonces, number)));
     let shared = Shared {

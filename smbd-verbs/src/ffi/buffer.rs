@@ -165,17 +165,27 @@ impl Buffer {
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Reads up to `len` bytes of a file, from its byte `at` on, straight into the buffer, from byte `offset` on (`pread`). Returns their
-    /// number, 0 at the end of the file.
+    /// Reads up to `len` bytes of a file, from its byte `at` on, straight into the buffer, from byte `offset` on (`preadv2`). Returns their
+    /// number, 0 at the end of the file. `is_nowait`: only bytes that the system has in memory are read (`RWF_NOWAIT`).
     ///
     /// # Errors
-    /// `InvalidInput`: the range is not inside the buffer. Others are those of the file.
-    pub fn read_from(&self, file: BorrowedFd<'_>, at: u64, offset: u32, len: u32) -> io::Result<usize> {
+    /// `InvalidInput`: the range is not inside the buffer. `WouldBlock`: the bytes are not in memory. `Unsupported`: the file system cannot
+    /// tell. Others are those of the file.
+    pub fn read_from(
+        &self,
+        file: BorrowedFd<'_>,
+        is_nowait: bool,
+        at: u64,
+        (offset, len): (u32, u32),
+    ) -> io::Result<usize> {
         let to = self.range(offset, len as usize).map_err(invalid)?;
         let at = libc::off_t::try_from(at).map_err(io::Error::other)?;
+        let into = part(to.as_ptr(), len as usize);
+        let flags = if is_nowait { libc::RWF_NOWAIT } else { 0 };
         let _alone = self.memory.copies.write().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the range is inside the mapping, and no other thread copies. Nobody has a reference to its bytes.
-        let got = unsafe { libc::pread(file.as_raw_fd(), to.as_ptr().cast(), len as usize, at) };
+        // SAFETY: the range is inside the mapping, and no other thread copies. Nobody has a reference to its bytes. `into` lives as long as
+        // the call.
+        let got = unsafe { libc::preadv2(file.as_raw_fd(), &raw const into, 1, at, flags) };
         usize::try_from(got).map_err(|_| io::Error::last_os_error())
     }
 

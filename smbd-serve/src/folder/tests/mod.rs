@@ -4,6 +4,7 @@ mod hostile;
 mod listings;
 mod opens;
 mod slow;
+mod soon;
 
 use std::fs;
 use std::path::PathBuf;

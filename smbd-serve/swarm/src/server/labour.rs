@@ -85,7 +85,7 @@ impl Labour {
         self.serves.iter().any(Cell::get)
     }
 
-    /// Whether a name is to be looked for when a thread has time for that.
+    /// Whether a name is to be looked for, or bytes are to be read, when a thread has time for that.
     pub fn takes_long(&self) -> bool {
         self.chance.borrow_mut().one_in(4)
     }
@@ -119,9 +119,14 @@ impl Labour {
         scene.shared.notes.soon(&mut self.chance.borrow_mut(), scene.shared.plan.pace.works)
     }
 
-    /// Work has ended. What the plan has behind so much of it happens.
+    /// Work has ended.
     pub fn ends(&self, scene: &Scene) {
         self.under_way.set(self.under_way.get() - 1);
+        self.did(scene);
+    }
+
+    /// An operation is carried out. What the plan has behind so many happens.
+    pub fn did(&self, scene: &Scene) {
         self.done.set(self.done.get() + 1);
         self.strike(scene);
         self.lose(scene);

@@ -19,7 +19,11 @@ const CAPACITY: u64 = 64 << 20;
 
 /// A file system in memory; clones are the same one.
 #[derive(Clone, Debug)]
-pub struct Store(Arc<Mutex<Inner>>);
+pub struct Store {
+    inner: Arc<Mutex<Inner>>,
+    /// Its operations are carried out in the client's task, not by threads.
+    is_quick: bool,
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -39,13 +43,30 @@ impl Inner {
 }
 
 impl Store {
-    pub fn new() -> Self {
+    pub fn new(is_quick: bool) -> Self {
         let files = Files::with_capacity("data", EPOCH, CAPACITY);
-        Self(Arc::new(Mutex::new(Inner { files, open: BTreeMap::new(), last: 0 })))
+        Self { inner: Arc::new(Mutex::new(Inner { files, open: BTreeMap::new(), last: 0 })), is_quick }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads data to memory of a connection, which is told to who watches what crosses.
+    fn read_memory(
+        &mut self,
+        file: u64,
+        offset: u64,
+        (memory, len): (&dyn Memory, u32),
+    ) -> FileResult<usize> {
+        let mut bytes = vec![0; len as usize];
+        let count = self.read(&file, offset, &mut bytes)?;
+        bytes.truncate(count);
+        memory.fill(0, &bytes).map_err(|_| NtStatus::INTERNAL_ERROR)?;
+        if let (Some(scene), Some(buffer)) = (scene(), OfServer::used_last()) {
+            scene.crossing.borrow_mut().is_read(buffer, bytes);
+        }
+        Ok(count)
     }
 
     /// Files that are open.
@@ -131,15 +152,31 @@ impl Served for Store {
         self.change(file, &Change::Rename { path: path.clone(), replace }, now).map(Some)
     }
 
-    fn read_to(&mut self, file: &u64, offset: u64, (memory, len): (&dyn Memory, u32)) -> FileResult<usize> {
-        let mut bytes = vec![0; len as usize];
-        let count = self.read(file, offset, &mut bytes)?;
-        bytes.truncate(count);
-        memory.fill(0, &bytes).map_err(|_| NtStatus::INTERNAL_ERROR)?;
-        if let (Some(scene), Some(buffer)) = (scene(), OfServer::used_last()) {
-            scene.crossing.borrow_mut().is_read(buffer, bytes);
+    fn is_quick(&self) -> bool {
+        if self.is_quick {
+            at_once();
         }
-        Ok(count)
+        self.is_quick
+    }
+
+    fn read_soon(&mut self, file: &u64, offset: u64, into: &mut [u8]) -> FileResult<Option<usize>> {
+        if takes_long() {
+            return Ok(None);
+        }
+        at_once();
+        self.read(file, offset, into).map(Some)
+    }
+
+    fn read_to_soon(&mut self, file: &u64, offset: u64, to: (&dyn Memory, u32)) -> FileResult<Option<usize>> {
+        if takes_long() {
+            return Ok(None);
+        }
+        at_once();
+        self.read_memory(*file, offset, to).map(Some)
+    }
+
+    fn read_to(&mut self, file: &u64, offset: u64, to: (&dyn Memory, u32)) -> FileResult<usize> {
+        self.read_memory(*file, offset, to)
     }
 
     fn write_from(
@@ -159,7 +196,14 @@ impl Served for Store {
     }
 }
 
-/// Whether a name is to be looked for when a thread has time for it.
+/// Whether a name is to be looked for, or bytes are to be read, when a thread has time for it.
 fn takes_long() -> bool {
     scene().is_some_and(|scene| scene.labour.takes_long())
+}
+
+/// An operation is carried out in the task of the client.
+fn at_once() {
+    if let Some(scene) = scene() {
+        scene.labour.did(&scene);
+    }
 }

@@ -103,24 +103,29 @@ fn a_file_is_read_to_a_buffer_and_written_from_it_within_its_range() {
     let file = unsafe { File::from_raw_fd(libc::memfd_create(c"file".as_ptr(), libc::MFD_CLOEXEC)) };
     file.write_all_at(b"0123456789", 0).unwrap();
     let buffer = Buffer::new(8).unwrap();
-    assert_eq!(buffer.read_from(file.as_fd(), 3, 2, 4).unwrap(), 4);
+    assert_eq!(buffer.read_from(file.as_fd(), false, 3, (2, 4)).unwrap(), 4);
     let mut seen = [0; 8];
     buffer.read(0, &mut seen).unwrap();
     assert_eq!(&seen, b"\0\x003456\0\0");
     // Less at the end of the file, and nothing behind it.
-    assert_eq!(buffer.read_from(file.as_fd(), 8, 0, 8).unwrap(), 2);
-    assert_eq!(buffer.read_from(file.as_fd(), 10, 0, 8).unwrap(), 0);
+    assert_eq!(buffer.read_from(file.as_fd(), false, 8, (0, 8)).unwrap(), 2);
+    assert_eq!(buffer.read_from(file.as_fd(), false, 10, (0, 8)).unwrap(), 0);
     assert_eq!(buffer.write_to(file.as_fd(), 100, 0, 3).unwrap(), 3);
     let mut written = [0; 3];
     file.read_exact_at(&mut written, 100).unwrap();
     assert_eq!(&written, b"893");
     for (offset, len) in [(8, 1), (0, 9), (u32::MAX, 2)] {
-        let refused = buffer.read_from(file.as_fd(), 0, offset, len).unwrap_err();
+        let refused = buffer.read_from(file.as_fd(), false, 0, (offset, len)).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{offset} {len}");
         let refused = buffer.write_to(file.as_fd(), 0, offset, len).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{offset} {len}");
     }
-    buffer.read_from(file.as_fd(), u64::MAX, 0, 1).unwrap_err();
+    buffer.read_from(file.as_fd(), false, u64::MAX, (0, 1)).unwrap_err();
+    // Without waiting: what was just written, or the file system cannot tell.
+    match buffer.read_from(file.as_fd(), true, 3, (2, 4)) {
+        Ok(count) => assert_eq!(count, 4),
+        Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP)),
+    }
 }
 
 #[test]
