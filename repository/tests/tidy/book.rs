@@ -39,27 +39,45 @@ fn the_first_pages_are_short() {
     }
 }
 
-#[test]
-fn decisions_are_numbered_in_the_order_of_the_book_and_each_has_all_its_parts() {
+/// The records of decisions: their numbers, in the order of the book, and their texts.
+fn decisions() -> Vec<(usize, String)> {
     let summary = read("docs/SUMMARY.md");
     let pages = summary.split("](design/").skip(1).filter_map(|rest| rest.split(')').next());
-    let text: String = pages.map(|page| read(&format!("docs/design/{page}"))).collect();
-    let records: Vec<_> = text.split("\n## ADR-").skip(1).collect();
-    assert!(records.len() > 50, "{}", records.len());
-    for (at, record) in records.iter().enumerate() {
-        let title = record.lines().next().unwrap();
-        assert!(title.starts_with(&format!("{:03}: ", at + 1)), "ADR-{title} is record {}", at + 1);
-        let record = record.split("\n# ").next().unwrap();
+    let records = pages.flat_map(|page| {
+        let text = read(&format!("docs/design/{page}"));
+        text.split("\n## ADR-").skip(1).map(str::to_owned).collect::<Vec<_>>()
+    });
+    let numbered = records.map(|record| {
+        let number = record.split_once(": ").and_then(|(id, _)| (id.len() == 3).then(|| id.parse().ok())?);
+        (number.unwrap_or_else(|| panic!("no number of three digits: ADR-{record}")), record)
+    });
+    numbered.collect()
+}
+
+#[test]
+fn each_decision_has_a_number_of_its_own_and_all_its_parts() {
+    let decisions = decisions();
+    assert!(decisions.len() > 50, "{}", decisions.len());
+    let mut numbers: Vec<_> = decisions.iter().map(|(number, _)| *number).collect();
+    numbers.sort_unstable();
+    let expected: Vec<_> = (1..=decisions.len()).collect();
+    assert_eq!(numbers, expected, "a number is missing or stands twice; a new record has the next one");
+    for (number, record) in decisions {
         for part in ["**Context.**", "**Decision.**", "**Consequences.**"] {
-            assert_eq!(record.matches(part).count(), 1, "ADR-{title}: {part}");
+            assert_eq!(record.matches(part).count(), 1, "ADR-{number:03}: {part}");
         }
     }
-    let known = |id: &str| id.parse::<usize>().is_ok_and(|id| (1..=records.len()).contains(&id));
+}
+
+#[test]
+fn every_decision_that_is_cited_exists() {
+    let count = decisions().len();
+    let exists = |id: &str| id.parse().is_ok_and(|id| (1..=count).contains(&id));
     for page in files(&["md", "rs"]).into_iter().filter(|path| !path.ends_with("tidy/book.rs")) {
         let text = fs::read_to_string(&page).unwrap();
-        for (_, id) in text.match_indices("ADR-").map(|(at, _)| text.split_at(at + 4)) {
-            let id: String = id.chars().take_while(char::is_ascii_digit).collect();
-            assert!(id.is_empty() || known(&id), "{} cites ADR-{id}", page.display());
+        for (at, mark) in text.match_indices("ADR-") {
+            let id: String = text[at + mark.len()..].chars().take_while(char::is_ascii_digit).collect();
+            assert!(id.is_empty() || exists(&id), "{} cites ADR-{id}", page.display());
         }
     }
 }
