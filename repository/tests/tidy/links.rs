@@ -1,6 +1,6 @@
 //! Links of all pages lead somewhere: relative ones to a file and to a heading of it, those to this repository as well.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -25,7 +25,7 @@ fn anchor(heading: &str) -> String {
 
 /// All anchors of a page. A heading that comes again has a number behind it.
 fn anchors(text: &str) -> Vec<String> {
-    let mut times: HashMap<String, usize> = HashMap::new();
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
     let text = prose::without_code(text);
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let headings = headings.map(|line| anchor(line.trim_start_matches('#')));
