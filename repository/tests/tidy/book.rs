@@ -39,6 +39,18 @@ fn the_first_pages_are_short() {
     }
 }
 
+#[test]
+fn the_architecture_has_a_row_for_each_member_of_the_workspace() {
+    let manifest = read("Cargo.toml");
+    let (_, members) = manifest.split_once("\nmembers = [").unwrap();
+    let members = members.split(']').next().unwrap().split('"').skip(1).step_by(2);
+    let page = read("ARCHITECTURE.md");
+    let (_, folders) = page.split_once("\n## Folders\n").unwrap();
+    let folders = folders.split("\n## ").next().unwrap();
+    let missing: Vec<_> = members.filter(|member| !folders.contains(&format!("`{member}`"))).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md has no row for {missing:?}");
+}
+
 /// The records of decisions: their numbers, in the order of the book, and their texts.
 fn decisions() -> Vec<(usize, String)> {
     let summary = read("docs/SUMMARY.md");
