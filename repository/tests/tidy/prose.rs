@@ -7,11 +7,15 @@ use std::path::PathBuf;
 use crate::{files, root};
 
 /// Phrases that hide who does what, and what to write instead. In any case, whole words.
-const PHRASES: [(&str, &str); 7] = [
+const PHRASES: [(&str, &str); 11] = [
     ("so many", "the number, or its limit"),
     ("is told", "who reports what to whom"),
     ("are told", "who reports what to whom"),
     ("any more", "no longer"),
+    ("was told", "who reports what to whom"),
+    ("were told", "who reports what to whom"),
+    ("is said", "who says what to whom"),
+    ("by then", "the event, or already"),
     ("whoever", "the peer, the caller, a program that ..."),
     ("such a one", "the noun"),
     ("today", "the release, or nothing: history is in git"),
