@@ -34,7 +34,7 @@ scenario() {
   part '# smbd-client' '## The library' smbd-client/README.md >/run/first && page_plays </run/first || return
   check "what was got is what the server has" cmp "$SHARE/f.bin" /run/page/f.bin
   check "what was resumed is what the server has" cmp "$SHARE/big.img" /srv/big.img
-  rm /srv/big.img && part '## Files' '## Samba' README.md >/run/front && page_plays </run/front || return
+  rm /srv/big.img && part '### Copy files' '### Test an' README.md >/run/front && page_plays </run/front || return
   check "so is what the first page gets" cmp "$SHARE/big.img" /srv/big.img
   check "what was removed is gone, and the other one is there" eval '[ ! -e "$SHARE/images/a.iso" ] && cmp /run/page/b.iso "$SHARE/images/b.iso"'
   ksmbd_stop

@@ -1,6 +1,6 @@
-//! What README.md and the front page of smbd-core show is the example `echo`; as a doctest it runs.
+//! What docs/embedding/layers.md and the front page of smbd-core show is the example `echo`; as a doctest it runs.
 
-const README: &str = include_str!("../../../README.md");
+const PAGE: &str = include_str!("../../../docs/embedding/layers.md");
 const FRONT_PAGE: &str = include_str!("../../../smbd-core/src/lib.rs");
 
 /// The example without its first line.
@@ -10,9 +10,9 @@ fn echo() -> &'static str {
 }
 
 #[test]
-fn the_code_in_the_readme_is_the_example() {
+fn the_code_on_the_page_of_layers_is_the_example() {
     let blocks: Vec<_> =
-        README.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        PAGE.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert_eq!(blocks, [echo()]);
 }
 

@@ -1,16 +1,19 @@
 //! What holds for all texts of the repository: modules of a folder do not import each other, files are short, words are those
-//! of the field, packages stand alone, and each dependency is used.
+//! of the field, links lead somewhere, packages stand alone, and each dependency is used.
 //!
 //! Modules of one folder do not import each other, neither directly nor around: each can be read with those below it.
 //!
 //! A module imports what its text names, wherever that is defined: a name that a parent only passes on counts for the module
 //! it comes from. That a parent and its own parts know each other is how Rust is cut, and does not count.
 
+mod book;
 mod dependencies;
 mod graph;
 mod imports;
 mod lengths;
+mod links;
 mod packages;
+mod prose;
 mod shared;
 mod tokens;
 mod words;
@@ -43,9 +46,14 @@ fn sources(root: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
+/// The folder of the repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
 /// All files of the repository with one of these extensions, by absolute path; not what is built or fetched.
 fn files(extensions: &[&str]) -> Vec<PathBuf> {
-    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()];
+    let mut open = vec![root().to_path_buf()];
     let mut found = Vec::new();
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(&folder).unwrap() {

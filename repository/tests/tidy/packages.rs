@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::packages;
+use crate::{files, packages};
 
 #[test]
 fn each_published_package_has_its_licences_and_a_readme_whose_links_work_alone() {
@@ -56,7 +56,7 @@ fn no_manifest_has_the_profile_of_a_single_package() {
 fn each_command_of_a_page_that_builds_takes_the_versions_that_were_tested() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
-    pages.extend(fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    pages.extend(files(&["md"]).into_iter().filter(|page| page.starts_with(root.join("docs"))));
     pages.extend(packages().into_iter().map(|(folder, _)| folder.join("README.md")));
     let mut commands = 0;
     for page in pages.iter().filter(|page| page.extension().is_some_and(|end| end == "md") && page.exists()) {

@@ -47,7 +47,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new("rdma_4095", "one request of 4095", rdma::<4095>).between(0, 4095),
     Operation::new(
         "drive_message",
-        "a message of one fragment: send, then `drive` until it is told",
+        "a message of one fragment: send, then `drive` until the event is reported",
         driven::connection_messages,
     ),
     Operation::new("endpoint_message", "the same, with an `Endpoint`", driven::endpoint_messages),
