@@ -11,7 +11,7 @@ use smbd_smb2::server::{
 use smbd_smb2::wire::{CreateAction, LockElement, NtStatus};
 
 use crate::memory::OfServer;
-use crate::run::scene;
+use crate::scene::scene;
 use crate::shared::EPOCH;
 
 /// Bytes of data that it holds.
