@@ -11,7 +11,9 @@ mod graph;
 mod imports;
 mod lengths;
 mod packages;
+mod sanitized;
 mod shared;
+mod skipping;
 mod tokens;
 mod words;
 
