@@ -121,7 +121,7 @@ fn a_run_ends_with_the_counts_and_exit_status_0() {
     assert_eq!(last[2], "plays: 12 passed, 0 failed");
     // Without a command it is the same.
     let (status, same, _) = run(&FEW[1..]);
-    let body = |text: &str| text.split_once("\nsection ").unwrap().1.to_owned();
+    let body = |text: &str| text.split_once("\nMS-SMBD ").unwrap().1.to_owned();
     assert_eq!((status, body(&same)), (Some(0), body(&text)));
 }
 

@@ -1,63 +1,39 @@
 //! Networks of IP addresses.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
+
+use ipnet::IpNet;
+
+/// Bits before the IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 2.5.5.2).
+const MAPPED_BITS: u8 = 96;
 
 /// All addresses that begin with the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Network {
-    address: IpAddr,
-    prefix_len: u8,
-}
+pub struct Network(IpNet);
 
 impl Network {
-    /// The network in which `address` is, with a prefix of so many bits, at most all of them.
+    /// Network of `address` with a prefix of `prefix_len` bits. Longer prefixes than an address has bits count as all of its bits.
     #[must_use]
     pub fn of(address: IpAddr, prefix_len: u8) -> Self {
         let address = address.to_canonical();
-        let prefix_len = prefix_len.min(bits(address));
-        let rest = u32::from(bits(address).saturating_sub(prefix_len));
-        let address = match address {
-            IpAddr::V4(v4) => {
-                let mask = u32::MAX.checked_shl(rest).unwrap_or(0);
-                Ipv4Addr::from_bits(v4.to_bits() & mask).into()
-            }
-            IpAddr::V6(v6) => {
-                let mask = u128::MAX.checked_shl(rest).unwrap_or(0);
-                Ipv6Addr::from_bits(v6.to_bits() & mask).into()
-            }
-        };
-        Self { address, prefix_len }
+        let longest = IpNet::from(address);
+        Self(IpNet::new(address, prefix_len).unwrap_or(longest).trunc())
     }
 
-    /// Whether it has this address. An IPv4 address in IPv6 clothes is one of IPv4.
+    /// Whether the network has this address. An IPv4-mapped IPv6 address is one of IPv4.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        address.to_canonical().is_ipv4() == self.address.is_ipv4()
-            && Self::of(address, self.prefix_len) == *self
+        self.0.contains(&address.to_canonical())
     }
 
-    /// Whether an address is the one of the network itself or that of its broadcasts: all other bits are 0, or all are 1.
+    /// Whether the bits of an address behind the network's prefix are all 0, as in the network's own address, or all 1, as in its
+    /// broadcast address.
     #[must_use]
     pub fn is_edge(&self, address: IpAddr) -> bool {
-        let prefix_len = u32::from(self.prefix_len);
-        let (others, all) = match address.to_canonical() {
-            IpAddr::V4(v4) => {
-                let mask = u32::MAX.checked_shr(prefix_len).unwrap_or(0);
-                (u128::from(v4.to_bits() & mask), u128::from(mask))
-            }
-            IpAddr::V6(v6) => {
-                let mask = u128::MAX.checked_shr(prefix_len).unwrap_or(0);
-                (v6.to_bits() & mask, mask)
-            }
-        };
-        self.contains(address) && (others == 0 || others == all)
+        [self.0.network(), self.0.broadcast()].contains(&address.to_canonical())
     }
-}
-
-fn bits(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
 }
 
 impl FromStr for Network {
@@ -68,18 +44,22 @@ impl FromStr for Network {
             || format!("'{text}' is no network; write ADDRESS/BITS, such as 10.9.0.0/24, or an address");
         let (address, prefix_len) = text.split_once('/').map_or((text, None), |(a, len)| (a, Some(len)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let most = bits(address);
+        let most = IpNet::from(address).prefix_len();
         let prefix_len = prefix_len.map_or(Ok(most), str::parse).map_err(|_| wrong())?;
         if prefix_len > most {
             return Err(format!("'{text}' has a prefix of {prefix_len} bits, and can have {most} at most"));
         }
-        Ok(Self::of(address, prefix_len))
+        if address == address.to_canonical() {
+            return Ok(Self::of(address, prefix_len));
+        }
+        let of_ipv4 = prefix_len.checked_sub(MAPPED_BITS);
+        Ok(Self::of(address, of_ipv4.ok_or_else(|| format!("'{text}' has addresses of both IPv4 and IPv6"))?))
     }
 }
 
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix_len)
+        self.0.fmt(f)
     }
 }
 
@@ -122,6 +102,13 @@ mod tests {
             let network: Network = network.parse().unwrap();
             assert_eq!(network.is_edge(address.parse().unwrap()), is_edge, "{address} of {network}");
         }
+    }
+
+    #[test]
+    fn a_prefix_of_ipv4_addresses_that_are_written_as_ipv6_counts_the_bits_of_ipv6() {
+        let network: Network = "::ffff:10.9.0.0/120".parse().unwrap();
+        assert_eq!(network.to_string(), "10.9.0.0/24");
+        assert!("::ffff:10.9.0.0/95".parse::<Network>().is_err());
     }
 
     #[test]

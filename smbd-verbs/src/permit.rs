@@ -18,9 +18,12 @@ pub(crate) struct Quota {
 /// How many connections there are.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
+    // Shared: counted when a connection comes and when it is gone.
     connections: AtomicU32,
+    // Shared: as the connections.
     pending: AtomicU32,
     /// Of each host that has one: as many entries as connections at most.
+    // Shared: as the connections.
     hosts: Mutex<BTreeMap<IpAddr, u32>>,
 }
 

@@ -20,6 +20,7 @@ pub(crate) struct Device {
     pub(crate) never_pauses: bool,
     /// What a drive has taken of it, and whether it has asked to be woken since.
     pub(crate) said: bool,
+    // Shared: for tests.
     pub(crate) armed: Arc<AtomicBool>,
     pub(crate) farewell: Option<Farewell>,
     /// It cannot be armed.

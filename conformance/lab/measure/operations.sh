@@ -71,7 +71,8 @@ tools() {
 VALGRIND=(valgrind)
 newer=$LAB_CACHE/valgrind/usr
 [ ! -d "$newer" ] || VALGRIND=(env "VALGRIND_LIB=$newer/libexec/valgrind" "$newer/bin/valgrind.bin")
-rdma_loopback "$KIND" 4096 && samba || exit 126
+# On an ext4 as servers have them: what a file system can read without waiting is no property of tmpfs.
+rdma_loopback "$KIND" 4096 && disk "$(basename "$NUMBERS")" $((SIZE_MAX * MANY / 1048576 + 64)) && samba || exit 126
 head -c $((SIZE_MAX * MANY)) /dev/zero >"$NUMBERS/file" && chmod 666 "$NUMBERS/file" || exit 126
 for size in ${SIZES//,/ }; do
   for verb in read write; do

@@ -9,6 +9,7 @@ mod case;
 mod exception;
 mod faults;
 mod ids;
+mod section;
 mod statement;
 mod summary;
 
@@ -20,12 +21,15 @@ pub use case::{Case, Need, Source, UnderTest, Unshown};
 pub use exception::Exception;
 pub use faults::{EXCEPTIONS_MAX, Fault};
 pub use ids::{IssueId, Malformed, StatementId, issues};
+pub use section::Section;
 pub use statement::{Coverage, Level, Role, Statement};
 pub use summary::{Count, Summary};
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+
+use self::section::StatementFile;
 
 const STATEMENTS: &str = include_str!("../../requirements/ms-smbd.toml");
 const CASES: &str = include_str!("../../requirements/cases.toml");
@@ -35,18 +39,14 @@ const SMB2_CASES: &str = include_str!("../../requirements/smb2-cases.toml");
 /// All statements and all cases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
+    /// Sections that have statements, in the order of the specifications, MS-SMBD first.
+    pub sections: Vec<Section>,
     /// In the order of the specifications, MS-SMBD first.
     pub statements: Vec<Statement>,
     /// In the order they are listed, which is by group.
     pub cases: Vec<Case>,
     /// Issues that no case shows.
     pub unshown: Vec<Unshown>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StatementFile {
-    statement: Vec<Statement>,
 }
 
 #[derive(Deserialize)]
@@ -70,6 +70,7 @@ impl Catalogue {
     fn read() -> Result<Self, toml::de::Error> {
         let mut all = Self::parse(STATEMENTS, CASES)?;
         let smb2 = Self::parse(SMB2_STATEMENTS, SMB2_CASES)?;
+        all.sections.extend(smb2.sections);
         all.statements.extend(smb2.statements);
         all.cases.extend(smb2.cases);
         all.unshown.extend(smb2.unshown);
@@ -80,11 +81,11 @@ impl Catalogue {
     ///
     /// # Errors
     /// What is no TOML, misses a field or has an unknown one, or has a value out of place, with its line: a statement
-    /// that is neither covered nor excepted, or both, is one of these.
+    /// that is neither covered nor excepted, or both, is one of these, and so is a section without a title.
     pub fn parse(statements: &str, cases: &str) -> Result<Self, toml::de::Error> {
-        let StatementFile { statement: statements } = toml::from_str(statements)?;
+        let StatementFile { sections, statements } = toml::from_str(statements)?;
         let CaseFile { case: cases, without_case: unshown } = toml::from_str(cases)?;
-        Ok(Self { statements, cases, unshown })
+        Ok(Self { sections, statements, cases, unshown })
     }
 
     /// The statement with this id.

@@ -371,10 +371,28 @@ fn each_kind_of_fault_is_found() {
 }
 
 #[test]
+fn each_section_with_statements_has_a_title_and_no_other() {
+    let statement = "[[statement]]\nid = \"2.2-01\"\nsection = \"2.2\"\nlevel = \"MUST\"\nrole = \"both\"\ntext = \"So.\"\n\
+        covered_by = [\"limits::one\"]";
+    let parse = |titles: &str| {
+        let text = format!("document = \"D\"\ntitles = {{ {titles} }}\n{statement}");
+        Catalogue::parse(&text, "case = []").map(|catalogue| catalogue.sections)
+    };
+    let section = |number: &str, title: &str| {
+        let [document, number, title] = ["D", number, title].map(str::to_owned);
+        super::Section { document, number, title }
+    };
+    assert_eq!(parse("\"2.2\" = \"Syntax\""), Ok(vec![section("2.2", "Syntax")]));
+    assert!(parse("").is_err() && parse("\"2.2\" = \"Syntax\", \"2.3\" = \"More\"").is_err());
+    let numbers: BTreeSet<_> = catalogue().sections.into_iter().map(|section| section.number).collect();
+    assert_eq!(numbers.len(), SECTIONS.len() + SMB2_SECTIONS.len());
+}
+
+#[test]
 fn a_statement_is_either_covered_or_excepted() {
     let statement = |rest: &str| {
         let text = format!(
-            "[[statement]]\nid = \"2.2-01\"\nsection = \"2.2\"\nlevel = \"MUST\"\nrole = \"both\"\ntext = \"So.\"\n{rest}"
+            "document = \"D\"\ntitles = {{ \"2.2\" = \"Syntax\" }}\n[[statement]]\nid = \"2.2-01\"\nsection = \"2.2\"\nlevel = \"MUST\"\nrole = \"both\"\ntext = \"So.\"\n{rest}"
         );
         Catalogue::parse(&text, "case = []").map(|catalogue| catalogue.statements.len())
     };

@@ -1,6 +1,7 @@
 //! The program over sockets: what it says and its exit status when there is no peer to test.
 
 use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -98,7 +99,11 @@ fn a_peer_that_speaks_something_else_is_exit_status_2_with_its_first_bytes() {
         _ = stream.read(&mut [0; HEADER]);
     });
     is_no_peer(other.path(), "the first bytes are \"HTTP/1.1 400 Bad\"");
-    let closes = Listener::doing("closes", drop);
+    // Dropping the socket would reset it if the peer's first bytes have come and were not read.
+    let closes = Listener::doing("closes", |mut stream| {
+        stream.shutdown(Shutdown::Write).unwrap();
+        _ = stream.read_to_end(&mut Vec::new());
+    });
     is_no_peer(closes.path(), "the peer closed the socket without an END");
 }
 

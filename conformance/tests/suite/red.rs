@@ -5,7 +5,7 @@ use smbd_conformance::catalogue::UnderTest::Acceptor;
 use smbd_conformance::profile::Profile;
 use smbd_conformance::suite::report::{ProfileReport, Report, Verdict, html, json, junit, text::Text};
 use smbd_conformance::suite::rig::Target;
-use smbd_conformance::suite::{Finding, Options, Tally, cases, play};
+use smbd_conformance::suite::{Finding, Options, Outcome, Tally, cases, play};
 
 use super::tampered::{Says, Stays, Tampered, Wrong, flip, put};
 
@@ -42,15 +42,51 @@ fn a_finding_is_reported_with_its_requirement_what_was_sent_and_what_came() {
     );
     assert!(!report.passed());
     let text = Text { report: &report }.to_string();
-    let (findings, matrix) = text.split_once("\nsection").unwrap();
+    let (findings, matrix) = text.split_once("\nMS-SMBD ").unwrap();
     insta::assert_snapshot!("findings", findings);
     assert!(matrix.contains("cases: 0 passed, 2 failed\n"), "{matrix}");
     let section = matrix.lines().find(|line| line.starts_with("3.1.5.6 ")).unwrap();
-    assert!(section.ends_with(" 1"), "CreditsGranted alone is broken: {section}");
+    assert!(
+        section.ends_with(" 1  Receiving a Negotiate Request Message"),
+        "CreditsGranted alone is broken: {section}"
+    );
 
     let mut xml = Vec::new();
     junit::write(&report, &mut xml).unwrap();
     insta::assert_snapshot!("findings.junit", String::from_utf8(xml).unwrap());
+}
+
+#[test]
+fn a_text_begins_with_findings_and_the_matrix_and_has_one_line_for_what_is_not_applicable() {
+    let catalogue = Catalogue::load().unwrap();
+    let wrong: Wrong = first!(10, [11, 0]);
+    let mut played: Vec<_> =
+        [BASIC, SMALL, "SmbdNegotiate_Redundancy", "negotiate::sizes_hold_until_the_end"]
+            .map(|name| {
+                let (case, entry) = (catalogue.case(name).unwrap(), cases::find(name).unwrap());
+                play(&mut Tampered(wrong), 0, (case, entry), Acceptor, &Options::default())
+            })
+            .into();
+    for play in &mut played[1..] {
+        (play.findings, play.outcome) = (Vec::new(), Outcome::NotApplicable("no such device".into()));
+    }
+    played[3].outcome = Outcome::LeftOut("not wanted".into());
+    let report = Report::new("tampered".into(), vec!["one".into()], &catalogue, played);
+    let text = Text { report: &report }.to_string();
+    let places = [
+        "\nFAILED ",
+        "\nMS-SMBD ",
+        "\nMS-SMB2 ",
+        "\nall ",
+        "\nleft out:\n",
+        "\nnot applicable: 2;",
+        "\nplays: ",
+    ];
+    let places = places.map(|part| text.find(part).unwrap_or_else(|| panic!("{part}: {text}")));
+    assert!(places.is_sorted(), "{places:?} {text}");
+    assert!(!text.contains("no such device"), "{text}");
+    let (_, rest) = text.split_once("\nMS-SMBD ").unwrap();
+    insta::assert_snapshot!("matrix", format!("MS-SMBD {rest}"));
 }
 
 /// What a fake product is known to do: it grants more than was asked for.

@@ -1,4 +1,7 @@
 //! What threads share: an engine and all that it has belong to one thread, so that two of them are twice as fast as one.
+//!
+//! The rule: whatever several threads may write has a line above it that begins with `// Shared: ` and says when it is locked or written,
+//! and so why no message between an engine and its device waits for it. The core shares nothing at all.
 
 use std::path::Path;
 
@@ -8,41 +11,87 @@ use crate::tokens::tokens;
 /// Words of what several threads may write: locks, and values that are written through a shared reference.
 const SHARED: [&str; 8] =
     ["Mutex", "RwLock", "Condvar", "OnceLock", "LazyLock", "UnsafeCell", "thread_local", "LocalKey"];
-
-/// Files that have one, and what for. None of them is on the way of a message between an engine and its device.
-const KNOWN: [(&str, &str); 11] = [
-    ("smbd-link/src/handles/shared.rs", "what handles of async calls tell their driver"),
-    (
-        "smbd-link/src/link/alarm.rs",
-        "which task the device wakes: locked when it has something, not for a message",
-    ),
-    ("smbd-link/src/transport/memory.rs", "memory on the heap, for transports that copy"),
-    ("smbd-verbs/src/connection/call.rs", "a call that connects, on a thread of its own"),
-    ("smbd-verbs/src/engine/reaper.rs", "ends that are over, on threads that destroy them"),
-    ("smbd-verbs/src/ffi/buffer.rs", "copies to and from a buffer of the upper layer; its number"),
-    ("smbd-verbs/src/ffi/cm.rs", "calls of the connection manager"),
-    ("smbd-verbs/src/ffi/device.rs", "devices that were opened"),
-    ("smbd-verbs/src/ffi/mod.rs", "how a lock is taken"),
-    ("smbd-verbs/src/ffi/window.rs", "a memory window, whose region a bind keeps"),
-    ("smbd-verbs/src/permit.rs", "limits of a listener, when a connection comes and when it is gone"),
-];
+/// What the line above says.
+const REASON: &str = "// Shared: ";
+/// What is on the way of a message, from the protocol to the device and to what drives both.
+const ON_THE_WAY: [&str; 5] =
+    ["smbd-core/src", "smbd-link/src", "smbd-verbs/src", "smbd-client/src/drive", "smbd-gateway/src/pump"];
 
 fn is_shared(token: &str) -> bool {
     SHARED.contains(&token) || token.starts_with("Atomic") && token.len() > "Atomic".len()
 }
 
-#[test]
-fn nothing_on_the_way_of_a_message_is_shared_by_threads() {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+/// Whether a line declares something that is shared. Where a value is made its type is followed by `::`, and where one is borrowed it is
+/// declared elsewhere.
+fn declares(line: &str) -> bool {
+    let tokens = tokens(line);
+    let is_declared = |at: usize| {
+        let is_borrowed = at > 0 && ["&", "mut"].contains(&tokens[at - 1]);
+        is_shared(tokens[at]) && tokens.get(at + 1) != Some(&"::") && !is_borrowed
+    };
+    !tokens.contains(&"fn") && (0..tokens.len()).any(is_declared)
+}
+
+/// Lines of a file that declare something shared and have no reason above them, beside the attributes and the documentation.
+fn without_reason(text: &str) -> Vec<&str> {
+    let (text, _) = text.split_once("#[cfg(test)]\nmod tests {").unwrap_or((text, ""));
     let mut found = Vec::new();
-    for package in ["smbd-core/src", "smbd-link/src", "smbd-verbs/src"] {
-        for (file, text) in sources(&workspace.join(package)) {
-            let name = format!("{package}/{}", file.display());
-            let is_for_tests = ["fake.rs", "scripted.rs"].iter().any(|end| name.ends_with(end));
-            if !is_for_tests && tokens(&text).into_iter().any(is_shared) {
-                found.push(name);
-            }
+    let (mut has_reason, mut is_use) = (false, false);
+    for line in text.lines().map(str::trim) {
+        is_use |= line.starts_with("use ") || line.starts_with("pub use ");
+        if !is_use && declares(line) && !has_reason {
+            found.push(line);
+        }
+        let stays = line.starts_with("//") || line.starts_with("#[");
+        has_reason =
+            line.strip_prefix(REASON).is_some_and(|reason| reason.ends_with('.')) || has_reason && stays;
+        is_use &= !line.ends_with(';');
+    }
+    found
+}
+
+#[test]
+fn whatever_threads_share_says_why_no_message_waits_for_it() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let (mut files, mut unsaid) = (0, Vec::new());
+    for folder in ON_THE_WAY {
+        for (file, text) in sources(&workspace.join(folder)) {
+            files += 1;
+            unsaid.extend(
+                without_reason(&text).iter().map(|line| format!("{folder}/{}: {line}", file.display())),
+            );
+            let shares = text.lines().any(|line| line.trim().starts_with(REASON));
+            assert!(!shares || folder != "smbd-core/src", "{}: the core shares nothing", file.display());
         }
     }
-    assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), KNOWN.map(|(file, _)| file));
+    assert!(files > 150, "{files}");
+    assert!(unsaid.is_empty(), "shared, and nothing says why:\n{}", unsaid.join("\n"));
+}
+
+#[test]
+fn what_is_shared_is_found_wherever_it_is_declared_and_a_reason_is_a_sentence() {
+    for shared in [
+        "struct Bell {\n    has_rung: AtomicBool,\n}",
+        "pub(super) struct Shared(Mutex<State>);",
+        "static KEPT: Mutex<Vec<u8>> = Mutex::new(Vec::new());",
+        "thread_local! {\n    static TAKEN: Cell<u8> = const { Cell::new(0) };\n}",
+        "struct A {\n    /// All.\n    all: Arc<RwLock<u8>>,\n}",
+        "// Shared: \nstruct A(Mutex<u8>);",
+        "// Shared: locked when it ends.\nstruct A(Mutex<u8>);\nstruct B(Mutex<u8>);",
+        "use std::sync::{\n    Arc,\n    Mutex,\n};\ntype Place = Arc<Mutex<u8>>;",
+    ] {
+        assert_eq!(without_reason(shared).len(), 1, "{shared}");
+    }
+    for other in [
+        "use std::sync::{Arc, Mutex};",
+        "pub use std::sync::{\n    Arc,\n    Mutex,\n};",
+        "fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {",
+        "let bell = Bell { task: Mutex::default() };",
+        "    listing: &Mutex<Listing>,",
+        "// A Mutex.",
+        "// Shared: locked when it ends.\n#[derive(Debug)]\n/// One.\nstruct A(Mutex<u8>);",
+        "#[cfg(test)]\nmod tests {\n    struct Count(AtomicUsize);\n}",
+    ] {
+        assert_eq!(without_reason(other), [""; 0], "{other}");
+    }
 }

@@ -31,10 +31,7 @@ fn what_formats_the_manual_has_no_warning() {
     let said = [("mandoc", vec!["-Tlint", "-Wwarning"]), ("man", vec!["--warnings", "-E", "UTF-8", "-l"])]
         .into_iter()
         .find_map(|(program, options)| Command::new(program).args(options).arg(&manual).output().ok());
-    let Some(said) = said else {
-        println!("skipped: neither mandoc nor man is installed");
-        return;
-    };
+    let said = said.expect("neither mandoc nor man can be run: `./test packages` installs man");
     let errors = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(said.status.success() && errors.is_empty(), "{errors}{}", String::from_utf8_lossy(&said.stdout));
 }

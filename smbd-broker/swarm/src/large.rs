@@ -5,7 +5,6 @@ use smbd_core::{BufferDescriptorV1, Config, Params};
 use smbd_sim::swarm;
 
 use crate::model::Chance;
-use crate::plan::Plan;
 use crate::words::{Kind, Request};
 
 /// Bytes of a transfer that is large.
@@ -37,8 +36,13 @@ impl Large {
         })
     }
 
+    /// What else is drawn for a run of a seed that has some.
+    pub fn chance(seed: u64) -> Chance {
+        Chance::new(seed ^ SALT ^ 1)
+    }
+
     /// Slots of a transfer, at least.
-    const fn slots(self) -> u16 {
+    pub const fn slots(self) -> u16 {
         LEN.div_ceil(self.slot_len) as u16
     }
 
@@ -52,34 +56,6 @@ impl Large {
     pub fn offset(self, chance: &mut Chance) -> u32 {
         let most = chance.pick(&[0, 60, 60_000, 1_000_000]);
         chance.size(0, most) as u32
-    }
-}
-
-impl Plan {
-    /// The same, and its first client has large transfers made.
-    pub fn with(mut self, large: Large) -> Self {
-        let mut chance = Chance::new(self.seed ^ SALT ^ 1);
-        let chance = &mut chance;
-        let (least, owners) = (large.slots(), self.owners.len());
-        let limits = &mut self.settings.limits;
-        limits.slot_len = large.slot_len;
-        limits.slots_max = least + 4;
-        let all = usize::from(limits.slots_max) * owners;
-        let slots = if self.is_gentle { all } else { chance.size(least.into(), all) };
-        self.settings.quotas.memory_max = slots as u64 * u64::from(large.slot_len);
-        self.settings.params.max_read_write_size = LEN;
-        for owner in &mut self.owners {
-            owner.slots = [chance.size(1, least.into()) as u16, least + chance.below(5) as u16];
-        }
-        for client in &mut self.clients {
-            client.requests = client.requests.min(5);
-        }
-        if let Some(client) = self.clients.first_mut() {
-            client.large = Some(large);
-            // Descriptors take most of a message.
-            client.message_max = client.message_max.min(9000);
-        }
-        Self { large: Some(large), ..self }
     }
 }
 

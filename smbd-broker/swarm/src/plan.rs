@@ -142,6 +142,32 @@ impl Plan {
         }
     }
 
+    /// The same, and its first client has large transfers made.
+    pub fn with(mut self, large: Large) -> Self {
+        let mut chance = Large::chance(self.seed);
+        let chance = &mut chance;
+        let (least, owners) = (large.slots(), self.owners.len());
+        let limits = &mut self.settings.limits;
+        limits.slot_len = large.slot_len;
+        limits.slots_max = least + 4;
+        let all = usize::from(limits.slots_max) * owners;
+        let slots = if self.is_gentle { all } else { chance.size(least.into(), all) };
+        self.settings.quotas.memory_max = slots as u64 * u64::from(large.slot_len);
+        self.settings.params.max_read_write_size = large::LEN;
+        for owner in &mut self.owners {
+            owner.slots = [chance.size(1, least.into()) as u16, least + chance.below(5) as u16];
+        }
+        for client in &mut self.clients {
+            client.requests = client.requests.min(5);
+        }
+        if let Some(client) = self.clients.first_mut() {
+            client.large = Some(large);
+            // Descriptors take most of a message.
+            client.message_max = client.message_max.min(9000);
+        }
+        Self { large: Some(large), ..self }
+    }
+
     /// The devices of a connection, whose acceptor is configured like this.
     pub fn devices(&self, chance: &mut Chance, acceptor: &Config) -> swarm::Plan {
         let options = swarm::Options { faults: self.faults, ..swarm::Options::default() };

@@ -12,6 +12,7 @@ use crate::link::{Inbox, Link, Piece};
 use smbd_core::Token;
 
 #[derive(Debug)]
+// Shared: what handles of async calls tell the task that drives the link. A link itself has no handles.
 pub(super) struct Shared(Mutex<State>);
 
 #[derive(Debug)]

@@ -13,7 +13,9 @@ pub(super) struct Alarm {
 }
 
 struct Bell {
+    // Shared: set when the device has something, and looked at once in a turn of the task, however many messages that takes.
     has_rung: AtomicBool,
+    // Shared: locked when another task takes the link, and when the device wakes it: not for a message.
     task: Mutex<Option<Waker>>,
 }
 

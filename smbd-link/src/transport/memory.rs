@@ -120,6 +120,7 @@ impl Memory for NoRdma {
 
 /// Memory on the heap of this process, which no device accesses: for a transport that copies, as over a broker, and for simulations.
 #[derive(Clone)]
+// Shared: for transports that copy. No device accesses it.
 pub struct Heap(Arc<Mutex<Box<[u8]>>>);
 
 impl Heap {

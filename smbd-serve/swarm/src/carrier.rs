@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use crate::customs::Customs;
 use crate::ledger::{From, told};
 use crate::mischief::{Changer, Overheard};
-use crate::server::Customs;
 use crate::shared::Shared;
 use bytes::Bytes;
 use smbd_core::error::CloseReason;

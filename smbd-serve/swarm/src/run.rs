@@ -1,39 +1,32 @@
 //! A run: all of it, from its seed.
 
-use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
 use smbd_client::drive::Driver;
-use smbd_link::Messages;
-use smbd_link::link::{Link, Owned, Rest};
 use smbd_link::tcp::Tcp;
 use smbd_link::transport::{Limits, Transport};
-use smbd_sim::device::Placed;
-use smbd_sim::loops::{LoopEnd, Stage};
+use smbd_sim::loops::Stage;
 use smbd_sim::oracle::{Failure, Law};
-use smbd_sim::swarm::FaultKind;
 use smbd_sim::{Rng, Side};
 use smbd_smb2::client::{self, Client, RegistrationId};
-use smbd_smb2::server::OperationId;
 use smbd_smb2::wire::Guid;
 
 use crate::carrier::Overseen;
 use crate::common::pipe::stream;
 use crate::common::{Place, Played, Show, TooLong, play, play_on};
+use crate::ends::{answers, asks};
 use crate::judge::judge;
-use crate::ledger::{From, Ledger, Nonces};
-use crate::memory::{Memory, OfServer, Watched};
-use crate::mischief::{Changer, Overheard, Tap};
+use crate::memory::{Memory, Watched};
 use crate::model::Chance;
-use crate::notes::Notes;
 use crate::plan::{Carrier, End, Plan};
-use crate::server::{self, Crossing, Labour, Served, Store, serve};
+use crate::scene::{self, Scene};
+use crate::server::{Site, Store};
 use crate::several;
 use crate::shared::Shared;
-use crate::work::{File, Work};
+use crate::work::Work;
 
 const TOO_LONG: TooLong = TooLong(600_000);
 
@@ -47,169 +40,44 @@ pub struct Report {
     pub counts: Vec<(&'static str, u64)>,
 }
 
-/// Everything that both sides of a run are made of.
-pub struct Scene {
-    pub shared: Shared,
-    /// Of a client's second connection.
-    pub second: Shared,
-    pub host: Served,
-    /// The file systems that the host serves.
-    pub files: Vec<Store>,
-    pub labour: Labour,
-    pub crossing: RefCell<Crossing>,
-    pub content: Rc<RefCell<Vec<File>>>,
-    chance: RefCell<Chance>,
-    overheard: Option<Rc<RefCell<Overheard>>>,
-    tap: Tap,
-}
-
-impl Scene {
-    /// What is known of a connection of the client.
-    pub const fn of(&self, number: usize) -> &Shared {
-        if number == 0 { &self.shared } else { &self.second }
-    }
-
-    pub fn chance(&self) -> Chance {
-        Chance::new(self.chance.borrow_mut().bits())
-    }
-
-    /// Whether the clock has jumped: much time has passed in which nobody could do anything.
-    pub fn has_jumped(&self) -> bool {
-        let mut counted = FaultKind::ALL.iter().zip(self.shared.notes.stage().faults());
-        counted.any(|(kind, count)| *kind == FaultKind::ClockJump && count > 0)
-    }
-
-    /// Whoever changes messages of a side, on one of the client's connections.
-    pub fn changer(&self, number: usize, side: Side) -> Option<Changer> {
-        if self.shared.plan.channels.is_some_and(|channels| !channels.changed[number]) {
-            return None;
-        }
-        let mischief = self.shared.plan.mischief.filter(|mischief| mischief.of == side)?;
-        let from = if side == Side::Initiator { From::Client } else { From::Server };
-        let changer =
-            Changer::new(mischief, from, self.overheard.as_ref()?, (self.chance(), &self.shared.notes));
-        Some(changer.of_protected(self.shared.plan.protection.is_whole()))
-    }
-}
-
 /// Runs a seed.
 pub fn run(seed: u64, show: Show) -> Report {
     let plan = Rc::new(Plan::of(seed));
     let mut chance = Chance::new(seed ^ 0x7275_6e00);
     let stage = Stage::new(&plan.sim, show.trace(), Rng::new(chance.bits()));
     play_on(Some(Place { stage: stage.clone(), home: Side::Initiator, watches_both: true }));
-    let tap = Tap::default();
     let shares = if plan.protection.has_secret { 2 } else { 1 };
     let files: Vec<_> = (0..shares).map(|_| Store::new(chance.one_in(4))).collect();
-    let nonces = Nonces::default();
-    let ledger = |number| Rc::new(RefCell::new(Ledger::new(&plan, &nonces, number)));
-    let shared = Shared {
-        plan: Rc::clone(&plan),
-        number: 0,
-        notes: Notes::new(&stage, show == Show::All),
-        ledger: ledger(0),
-        pipes: Rc::default(),
-    };
-    let host = server::host(&plan, &files).expect("a plan has a server");
-    let scene = Scene {
-        second: Shared { number: 1, ledger: ledger(1), pipes: Rc::default(), ..shared.clone() },
-        shared,
-        host,
-        files,
-        labour: Labour::new(Chance::new(chance.bits())),
-        crossing: RefCell::default(),
-        content: Rc::default(),
-        overheard: plan.mischief.map(|_| Overheard::new(&plan, tap.clone())),
-        chance: RefCell::new(chance),
-        tap,
-    };
-    let scene = Rc::new(scene);
-    SCENE.set(Some(Rc::clone(&scene)));
+    let scene = Rc::new(Scene::new(&plan, &stage, show == Show::All, chance));
+    let site = Rc::new(Site::new(&scene, files).expect("a plan has a server"));
+    scene::set(Some(Rc::clone(&scene)));
     match plan.carrier {
-        _ if plan.channels.is_some() => several::spawn(&stage, &scene),
-        Carrier::Rdma => over_rdma(&stage, &scene),
-        Carrier::Tcp => over_tcp(&stage, &scene),
+        _ if plan.channels.is_some() => several::spawn(&stage, &site),
+        Carrier::Rdma => over_rdma(&stage, &site),
+        Carrier::Tcp => over_tcp(&stage, &site),
     }
-    to_end(&scene)
+    to_end(&site)
 }
 
-fn over_tcp(stage: &Stage, scene: &Rc<Scene>) {
+fn over_tcp(stage: &Stage, site: &Rc<Site>) {
+    let scene = &site.scene;
     let mut chance = scene.chance();
     let (near, far) = stream(stage, scene.shared.plan.stream, &mut chance);
     scene.shared.pipes.borrow_mut().extend([Rc::clone(&near.to_peer), Rc::clone(&near.from_peer)]);
-    stage.spawn(serve(Rc::clone(scene), 0, Tcp::over(far)));
+    stage.spawn(Rc::clone(site).serve(0, Tcp::over(far)));
     stage.spawn(ask(Rc::clone(scene), Tcp::over(near)));
 }
 
-fn over_rdma(stage: &Stage, scene: &Rc<Scene>) {
-    let (of_stage, of_server) = (stage.clone(), Rc::clone(scene));
+fn over_rdma(stage: &Stage, site: &Rc<Site>) {
+    let (of_stage, of_server) = (stage.clone(), Rc::clone(site));
     stage.spawn(async move {
-        let Some(transport) = answers(&of_stage, &of_server).await else { return };
-        serve(of_server, 0, transport).await;
+        let Some(transport) = answers(&of_stage, &of_server.scene).await else { return };
+        of_server.serve(0, transport).await;
     });
-    let (stage, of_client) = (stage.clone(), Rc::clone(scene));
+    let (stage, of_client) = (stage.clone(), Rc::clone(&site.scene));
     stage.clone().spawn(async move {
         let Some(transport) = asks::<Memory>(&stage, &of_client).await else { return };
         ask(Rc::clone(&of_client), transport).await;
-    });
-}
-
-/// The client's end of a connection over the devices.
-pub async fn asks<M: Placed + Send + Sync + 'static>(
-    stage: &Stage,
-    scene: &Scene,
-) -> Option<Owned<LoopEnd<M>, RegistrationId, impl Messages + use<M>>> {
-    let nics = &scene.shared.plan.sim.nics;
-    let invalidates = nics[0].windows && nics[1].send_with_invalidate;
-    let link = end(stage, scene, Side::Initiator).await;
-    link.map(|link| link.with_remote_invalidation(invalidates))
-}
-
-/// The server's end of a connection over the devices.
-pub async fn answers(
-    stage: &Stage,
-    scene: &Scene,
-) -> Option<Owned<LoopEnd<OfServer>, OperationId, impl Messages + use<>>> {
-    end(stage, scene, Side::Acceptor).await
-}
-
-/// An end of a connection over the devices, which the task of its side drives.
-async fn end<M: Placed + Send + Sync + 'static, N: Copy + PartialEq + 'static>(
-    stage: &Stage,
-    scene: &Scene,
-    side: Side,
-) -> Option<Owned<LoopEnd<M>, N, impl Messages + use<M, N>>> {
-    let waiting = scene.shared.plan.waiting[if side == Side::Initiator { 0 } else { 1 }];
-    match Link::new(stage.machine(side), stage.end(side), waiting).established(leave).await {
-        Ok((link, _)) => Some(link),
-        Err(failure) => {
-            refused(scene, &failure);
-            None
-        }
-    }
-}
-
-thread_local! {
-    /// The run that is played, for who is not handed it.
-    static SCENE: RefCell<Option<Rc<Scene>>> = const { RefCell::new(None) };
-}
-
-/// The run that this thread plays. Behind its end, none.
-pub fn scene() -> Option<Rc<Scene>> {
-    SCENE.with_borrow(Clone::clone)
-}
-
-/// What is left of a connection is a task of its own.
-fn leave<M: Placed + 'static, N: Copy + PartialEq + 'static>(
-    rest: Rest<LoopEnd<M>, N, impl Messages + 'static>,
-) {
-    // That of one that is over is its device's end. Behind the end of a run nothing goes on.
-    if rest.is_over() {
-        return;
-    }
-    let Some(scene) = scene() else { return };
-    scene.shared.notes.stage().spawn(async move {
-        rest.await;
     });
 }
 
@@ -221,11 +89,6 @@ fn limits(plan: &Plan, Limits { max_send, max_receive, rdma }: Limits) -> client
         invalidates: rdma.remote_invalidation,
     });
     client::Transport { max_send, max_receive, rdma }
-}
-
-fn refused(scene: &Scene, failure: &impl std::fmt::Display) {
-    scene.shared.notes.step(|| format!("not established: {failure}"));
-    scene.shared.notes.note(|seen| seen.is_refused = true);
 }
 
 /// The client, to its end.
@@ -282,18 +145,19 @@ fn is_of_mischief(plan: &Plan, failure: &Failure) -> bool {
     plan.mischief.is_some() && matches!(failure.law, Law::Device | Law::Tokens)
 }
 
-fn to_end(scene: &Scene) -> Report {
+fn to_end(site: &Site) -> Report {
+    let scene = &*site.scene;
     let Shared { plan, notes, ledger, .. } = &scene.shared;
     let of_end = || {
         // What is dropped from now on goes with its run.
-        SCENE.set(None);
+        scene::set(None);
         several::judge(scene)?;
-        server::judge(scene)?;
-        judge(&scene.shared, (&scene.files, &scene.content.borrow()), scene.labour.ends_in_order())
+        site.judge()?;
+        judge(&scene.shared, (&site.files, &scene.content.borrow()), scene.labour.ends_in_order())
     };
     let played = play(notes, TOO_LONG, || Ok(()), of_end, |failure| is_of_mischief(plan, failure));
     // A law that is broken ends a run early.
-    SCENE.set(None);
+    scene::set(None);
     let (seen, ledger) = (notes.seen(), ledger.borrow());
     let mut counts = seen.own.counts.clone();
     counts.extend([

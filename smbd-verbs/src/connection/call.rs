@@ -16,8 +16,10 @@ pub(super) struct Call(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
+    // Shared: a call that connects is made by a thread of its own. Locked when it is back and when it is asked for.
     result: Mutex<Option<Result<(), CallError>>>,
     /// What has to stay until the call is back; dropped with the last handle to this.
+    // Shared: as the result.
     luggage: Mutex<Option<Box<Open>>>,
 }
 

@@ -28,8 +28,10 @@ pub(super) struct Reaper(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
+    // Shared: ends that are over go to threads that destroy them. Locked once for an end.
     state: Mutex<State>,
     /// Notified when there is a value to destroy, or the reaper is closed.
+    // Shared: as the state.
     changed: Condvar,
 }
 

@@ -15,6 +15,7 @@ use smbd_core::backend::{OutOfMemory, OutOfRange};
 /// Length and alignment of a huge page on most machines; a wrong guess costs nothing but alignment.
 const HUGE_PAGE: usize = 2 << 20;
 
+// Shared: counted when memory is allocated.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 /// Page-aligned memory, all zero at first, that can be registered with devices. Clones share the memory. It is freed
@@ -32,6 +33,7 @@ struct Memory {
     len: u32,
     id: u64,
     /// Copies of this process exclude each other. What devices do is outside.
+    // Shared: taken by copies from and to memory of the upper layer. The device has no part in it, and a message in receive buffers neither.
     copies: RwLock<()>,
 }
 

@@ -33,6 +33,7 @@ pub(crate) struct EventChannel {
     pub(super) channel: NonNull<rdma_event_channel>,
     /// Held while an event is taken, which changes the id that it is about and its queue pair, and by whatever else
     /// reads or changes those. Never held over a call that can wait for the network.
+    // Shared: locked by calls and events of the connection manager, which has none while a connection is established.
     pub(super) state: Mutex<()>,
 }
 
@@ -117,6 +118,7 @@ fn milliseconds(duration: Duration) -> c_int {
 pub(crate) struct CmId {
     id: NonNull<rdma_cm_id>,
     /// Held during every call on the id, before the lock of the channel.
+    // Shared: as the state of the channel.
     calls: Mutex<()>,
     channel: Arc<EventChannel>,
 }

@@ -126,12 +126,15 @@ impl AsyncEvent {
 }
 
 /// Devices that are never given back, so that [`Device`] can be copied freely.
+// Shared: locked when a device is opened.
 static KEPT: Mutex<Vec<Device>> = Mutex::new(Vec::new());
 
 /// The lists on which librdmacm gave them: it keeps a device open as long as somebody has it on one.
+// Shared: locked when devices are listed.
 static LISTS: Mutex<Vec<ForEver<*mut ibv_context>>> = Mutex::new(Vec::new());
 
 /// Devices with a spacer (see [`Device::hold_spacer`]).
+// Shared: locked when a device is opened.
 static SPACED: Mutex<Vec<(Device, ForEver<ibv_cq>)>> = Mutex::new(Vec::new());
 
 /// What a library allocated and is never given back. It is remembered: who looks for leaks then sees that it is none.

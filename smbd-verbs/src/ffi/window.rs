@@ -20,6 +20,7 @@ pub(crate) const fn next_key(key: u32) -> u32 {
 
 /// A window of C, held by [`Window`] and by binds in progress.
 pub(super) struct WindowHandle {
+    // Shared: locked by a bind, which a registration has and a message has not.
     state: Mutex<State>,
     _domain: Arc<ProtectionDomain>,
 }

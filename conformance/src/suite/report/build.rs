@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CaseReport, CaseResult, Counts, Report, SectionReport, StatementReport, Totals, Verdict};
-use crate::catalogue::{Case, Catalogue, Coverage, Level, Statement};
+use crate::catalogue::{Case, Catalogue, Coverage, Level, Section, Statement};
 use crate::suite::outcome::{Outcome, Played, Tally};
 use crate::suite::trace::Trace;
 
@@ -100,14 +100,10 @@ impl Report {
         }
         let statements: Vec<_> =
             catalogue.statements.iter().map(|statement| judge(statement, &asserted, &news)).collect();
-        let mut sections: Vec<SectionReport> = Vec::new();
+        let mut sections: Vec<_> = catalogue.sections.iter().map(SectionReport::of).collect();
         for (statement, known) in statements.iter().zip(&catalogue.statements) {
-            let section = known.id.section();
-            if sections.last().is_none_or(|last| last.section != section) {
-                sections.push(SectionReport { section: section.into(), ..SectionReport::default() });
-            }
-            if let Some(last) = sections.last_mut() {
-                last.add(statement.verdict);
+            if let Some(section) = sections.iter_mut().find(|section| section.section == known.id.section()) {
+                section.add(statement.verdict);
             }
             totals.statements.add(statement.verdict);
         }
@@ -129,6 +125,11 @@ impl Report {
 }
 
 impl SectionReport {
+    fn of(section: &Section) -> Self {
+        let Section { document, number, title } = section.clone();
+        Self { document, section: number, title, ..Self::default() }
+    }
+
     const fn add(&mut self, verdict: Verdict) {
         self.statements += 1;
         match verdict {

@@ -58,7 +58,7 @@ pub struct Report {
     pub peer: Vec<Fact>,
     /// How many there are of what.
     pub totals: Totals,
-    /// The sections of MS-SMBD, in order.
+    /// The sections that have statements, in the order of the documents, MS-SMBD first.
     pub sections: Vec<SectionReport>,
     /// The statements, in order.
     pub statements: Vec<StatementReport>,
@@ -154,8 +154,12 @@ pub struct StatementReport {
 /// Statements of one section.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SectionReport {
-    /// Which one.
+    /// Document, `MS-SMBD`; empty in a sum.
+    pub document: String,
+    /// Number, `3.1.5.8`; empty in a sum.
     pub section: String,
+    /// Title in the document; empty in a sum.
+    pub title: String,
     /// All of them.
     pub statements: usize,
     /// Covered by cases.
@@ -232,6 +236,11 @@ impl Report {
     pub fn telling(mut self, facts: Vec<Fact>) -> Self {
         self.peer = facts;
         self
+    }
+
+    /// The sections of each document, in order.
+    pub fn documents(&self) -> impl Iterator<Item = &[SectionReport]> {
+        self.sections.chunk_by(|one, next| one.document == next.document)
     }
 
     /// Where it comes from, by name: for people, and for programs that know of texts only.

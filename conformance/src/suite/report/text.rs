@@ -1,4 +1,4 @@
-//! A report as text: findings, cases that were not played, the matrix by section, and counts.
+//! A report as text: findings, the matrix by section, cases without a verdict, and counts.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub struct Text<'a> {
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { target, variants, totals, sections, cases, .. } = self.report;
+        let Report { target, variants, totals, cases, .. } = self.report;
         writeln!(f, "target {target}: {}", variants.join(", "))?;
         for (name, text) in self.report.origin() {
             writeln!(f, "{name}: {text}")?;
@@ -30,30 +30,40 @@ impl fmt::Display for Text<'_> {
             known_case(f, case)?;
         }
         no_longer_found(f, self.report)?;
+        matrix(f, self.report)?;
         what_is_not_done(f, cases)?;
-        for (title, result) in [
-            ("not judged", CaseResult::NotJudged),
-            ("not applicable", CaseResult::NotApplicable),
-            ("left out", CaseResult::LeftOut),
-        ] {
+        for (title, result) in [("not judged", CaseResult::NotJudged), ("left out", CaseResult::LeftOut)] {
             not_played(f, title, cases.iter().filter(|case| case.result == result))?;
         }
-        // What is known of a product is counted where something is; and what need not be done, where it is not.
-        let columns =
-            Columns { known: self.report.profile.is_some(), does_not: totals.statements.does_not > 0 };
+        // A peer without the other role or without a device has dozens of these.
+        if totals.cases.not_applicable > 0 {
+            let count = totals.cases.not_applicable;
+            writeln!(f, "\nnot applicable: {count}; formats html, json and junit have the reason of each")?;
+        }
+        write!(f, "\n{totals}")
+    }
+}
+
+/// A table for each document, and the sum of all.
+fn matrix(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
+    // What is known of a product is counted where something is; and what need not be done, where it is not.
+    let columns =
+        Columns { known: report.profile.is_some(), does_not: report.totals.statements.does_not > 0 };
+    for sections in report.documents() {
+        let document = sections.first().map_or("", |section| section.document.as_str());
         write!(
             f,
-            "\n{:<10} {:>10} {:>8} {:>8} {:>9} {:>6} {:>7}",
-            "section", "statements", "covered", "excepted", "asserted", "held", "broken"
+            "\n{document:<11} {:>10} {:>8} {:>8} {:>9} {:>6} {:>7}",
+            "statements", "covered", "excepted", "asserted", "held", "broken"
         )?;
         write!(f, "{}", if columns.known { "  known" } else { "" })?;
         writeln!(f, "{}", if columns.does_not { "  does not" } else { "" })?;
         for section in sections {
             row(f, &section.section, section, columns)?;
         }
-        row(f, "all", &totals.statements, columns)?;
-        write!(f, "\n{totals}")
     }
+    writeln!(f)?;
+    row(f, "all", &report.totals.statements, columns)
 }
 
 /// The columns of the matrix that are not always there.
@@ -64,16 +74,17 @@ struct Columns {
 }
 
 fn row(f: &mut fmt::Formatter<'_>, name: &str, section: &SectionReport, columns: Columns) -> fmt::Result {
-    let SectionReport { statements, covered, excepted, asserted, held, broken, known, does_not, .. } =
-        section;
-    write!(f, "{name:<10} {statements:>10} {covered:>8} {excepted:>8} {asserted:>9} {held:>6} {broken:>7}")?;
+    let SectionReport {
+        title, statements, covered, excepted, asserted, held, broken, known, does_not, ..
+    } = section;
+    write!(f, "{name:<11} {statements:>10} {covered:>8} {excepted:>8} {asserted:>9} {held:>6} {broken:>7}")?;
     if columns.known {
         write!(f, " {known:>6}")?;
     }
     if columns.does_not {
         write!(f, " {does_not:>9}")?;
     }
-    writeln!(f)
+    writeln!(f, "{}{title}", if title.is_empty() { "" } else { "  " })
 }
 
 /// What the subject may do and does not.

@@ -130,7 +130,7 @@ mod tests {
         let enter = ["--map-root-user", "--net", "sh", "-c"];
         let can = Command::new("unshare").args(enter).args([&RULES.replace("exec \"$@\"", "true")]).output();
         if !can.is_ok_and(|output| output.status.success() && output.stderr.is_empty()) {
-            println!("{SEES_THE_CLIENT} skipped: no network of its own with rules can be had here");
+            smbd_repository::skipped(SEES_THE_CLIENT, "no network of its own with rules can be had here");
             return;
         }
         let mut inside = Command::new("unshare");
@@ -167,7 +167,10 @@ mod tests {
     #[test]
     fn without_the_capability_it_is_said_which_one_is_needed() {
         match check_transparent() {
-            Ok(()) => println!("without_the_capability_it_is_said_which_one_is_needed skipped: it is here"),
+            Ok(()) => smbd_repository::skipped(
+                "without_the_capability_it_is_said_which_one_is_needed",
+                "this process has CAP_NET_ADMIN",
+            ),
             Err(said) => assert_eq!(said, NOT_ALLOWED),
         }
     }

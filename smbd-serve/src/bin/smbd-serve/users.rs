@@ -264,8 +264,9 @@ mod tests {
     #[test]
     fn root_changes_a_file_of_a_server_that_runs_as_another_user_and_the_file_stays_that_user_s() {
         if !rustix::process::geteuid().is_root() {
-            println!("skipped: this user is not root");
-            return;
+            let name =
+                "root_changes_a_file_of_a_server_that_runs_as_another_user_and_the_file_stays_that_user_s";
+            return smbd_repository::skipped(name, "this user is not root");
         }
         let path = std::env::temp_dir().join(format!("smbd-serve-owner-{}", std::process::id()));
         fs::write(&path, "one:password:x\n").unwrap();

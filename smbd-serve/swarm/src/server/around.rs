@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::here::Here;
 use crate::ledger::told;
-use crate::run::scene;
+use crate::scene::scene;
 use crate::shared::EPOCH;
 
 /// What a connection of the server has around it: that of the run that its thread plays.
@@ -56,12 +56,12 @@ impl Surroundings for Around {
     ) -> impl Future<Output = Option<T>> + Send + 'static {
         let (tell, done) = oneshot::channel();
         if let Some(scene) = scene() {
-            let (stage, due) = (scene.shared.notes.stage().clone(), scene.labour.begins(&scene));
+            let (stage, due) = (scene.shared.notes.stage().clone(), scene.labour.begins(&scene.shared));
             stage.clone().spawn(async move {
                 stage.sleep_until(due).await;
                 // Whoever does not want to know goes on without.
                 let _ = tell.send(work());
-                scene.labour.ends(&scene);
+                scene.labour.ends([&scene.shared, &scene.second]);
             });
         }
         async { done.await.ok() }

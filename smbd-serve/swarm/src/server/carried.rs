@@ -16,7 +16,7 @@ use smbd_smb2::server::OperationId;
 
 use crate::carrier::Overseen;
 use crate::here::Here;
-use crate::run::scene;
+use crate::scene::scene;
 
 /// An error of what is below a connection, as a text.
 #[derive(Clone, Debug)]

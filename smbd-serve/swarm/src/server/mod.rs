@@ -2,9 +2,6 @@
 
 mod around;
 mod carried;
-mod crossing;
-mod customs;
-mod labour;
 mod store;
 
 use std::rc::Rc;
@@ -21,15 +18,13 @@ use smbd_smb2::wire::Guid;
 
 use crate::carrier::Overseen;
 use crate::common::{Breach, law};
+use crate::customs::Customs;
 use crate::plan::Plan;
-use crate::run::Scene;
+use crate::scene::Scene;
 use crate::work::{PASSWORD, USER};
 
 use around::Around;
 use carried::Carried;
-pub use crossing::Crossing;
-pub use customs::Customs;
-pub use labour::Labour;
 pub use store::Store;
 
 /// How long the end of a connection may take.
@@ -37,11 +32,16 @@ const CLOSES_WITHIN: Duration = Duration::from_secs(5);
 /// Threads that look for names in large directories.
 const READERS: usize = 2;
 
-/// What is served.
-pub type Served = Arc<Host<Store, Around>>;
+/// The server of a run.
+pub struct Site {
+    pub scene: Rc<Scene>,
+    /// The file systems that the host serves.
+    pub files: Vec<Store>,
+    host: Arc<Host<Store, Around>>,
+}
 
-/// The host of a run, which serves these file systems.
-pub fn host(plan: &Plan, files: &[Store]) -> Result<Served, Breach> {
+/// A host that serves these file systems.
+fn host(plan: &Plan, files: &[Store]) -> Result<Arc<Host<Store, Around>>, Breach> {
     let protection = &plan.protection;
     let mut params = Params::new(Guid([0x51; 16]), "SERVER");
     params.shares = vec![Share::new("data")];
@@ -64,60 +64,69 @@ pub fn host(plan: &Plan, files: &[Store]) -> Result<Served, Breach> {
     Ok(Arc::new(host.interim_after(plan.pace.prolongs)))
 }
 
-/// Serves a connection of the client, to its end.
-pub async fn serve<T>(scene: Rc<Scene>, number: usize, transport: T)
-where
-    T: Transport<OperationId> + 'static,
-{
-    let shared = scene.of(number).clone();
-    let notes = shared.notes.clone();
-    let changer = scene.changer(number, Side::Acceptor);
-    let customs = Customs::new(shared.clone(), scene.chance());
-    let transport = Carried::new(Overseen::of_server(transport, shared, changer, customs));
-    let (stops, dropped) = (scene.labour.stops(), scene.labour.drops(number));
-    let drain = scene.labour.begins_to_serve(number);
-    let (began, is_logged_in) = (notes.now(), Arc::new(AtomicBool::new(false)));
-    let hears = Arc::clone(&is_logged_in);
-    let news = move |news: News<'_>| {
-        hears.fetch_or(matches!(news, News::LoggedIn(_)), Ordering::Relaxed);
-    };
-    let served = serve_in(Arc::clone(&scene.host), transport, (stops, drain), news, Around { number });
-    let why = tokio::select! {
-        biased;
-        _ = dropped => "nobody serves it any more".to_owned(),
-        end = served => end.why,
-    };
-    notes.step(|| format!("server {number}: the connection is over: {why}"));
-    scene.labour.has_served(number);
-    // Units of 100 ns. The first message has as much time, and the login behind it.
-    let setup = Duration::from_nanos(scene.host.server().params().setup_timeout * 100 * 2);
-    let took = notes.now().saturating_since(began);
-    notes.judge((|| {
-        let is_logged_in = is_logged_in.load(Ordering::Relaxed);
-        let is_left_alone = !scene.has_jumped();
-        law!(
-            "setup",
-            is_logged_in || !is_left_alone || took <= setup + CLOSES_WITHIN,
-            "nobody has logged in for {took:?}"
-        );
-        Ok(())
-    })());
-    if scene.labour.serves_any() {
-        notes.count("connections lost by a session that goes on");
-    } else if !scene.labour.has_dropped() {
-        // Whoever is dropped hears of no end.
-        notes.judge(judge(&scene));
+impl Site {
+    /// The server of a scene, which serves these file systems.
+    pub fn new(scene: &Rc<Scene>, files: Vec<Store>) -> Result<Self, Breach> {
+        let host = host(&scene.shared.plan, &files)?;
+        Ok(Self { scene: Rc::clone(scene), files, host })
     }
-    notes.note(|seen| _ = seen.own.server_ended.get_or_insert(why));
-}
 
-/// The laws of a server all of whose connections are over.
-pub fn judge(scene: &Scene) -> Result<(), Breach> {
-    let (known, open) = (scene.host.open_count(), scene.files.iter().map(Store::open_count).sum::<usize>());
-    law!(
-        "ends",
-        known == 0 && open == 0,
-        "{known} of {open} open files are known, and all connections are over"
-    );
-    scene.labour.is_over()
+    /// Serves a connection of the client, to its end.
+    pub async fn serve<T>(self: Rc<Self>, number: usize, transport: T)
+    where
+        T: Transport<OperationId> + 'static,
+    {
+        let scene = &self.scene;
+        let shared = scene.of(number).clone();
+        let notes = shared.notes.clone();
+        let changer = scene.changer(number, Side::Acceptor);
+        let customs = Customs::new(shared.clone(), scene.chance());
+        let transport = Carried::new(Overseen::of_server(transport, shared, changer, customs));
+        let (stops, dropped) = (scene.labour.stops(), scene.labour.drops(number));
+        let drain = scene.labour.begins_to_serve(number);
+        let (began, is_logged_in) = (notes.now(), Arc::new(AtomicBool::new(false)));
+        let hears = Arc::clone(&is_logged_in);
+        let news = move |news: News<'_>| {
+            hears.fetch_or(matches!(news, News::LoggedIn(_)), Ordering::Relaxed);
+        };
+        let served = serve_in(Arc::clone(&self.host), transport, (stops, drain), news, Around { number });
+        let why = tokio::select! {
+            biased;
+            _ = dropped => "nobody serves it any more".to_owned(),
+            end = served => end.why,
+        };
+        notes.step(|| format!("server {number}: the connection is over: {why}"));
+        scene.labour.has_served(number);
+        // Units of 100 ns. The first message has as much time, and the login behind it.
+        let setup = Duration::from_nanos(self.host.server().params().setup_timeout * 100 * 2);
+        let took = notes.now().saturating_since(began);
+        notes.judge((|| {
+            let is_logged_in = is_logged_in.load(Ordering::Relaxed);
+            let is_left_alone = !scene.has_jumped();
+            law!(
+                "setup",
+                is_logged_in || !is_left_alone || took <= setup + CLOSES_WITHIN,
+                "nobody has logged in for {took:?}"
+            );
+            Ok(())
+        })());
+        if scene.labour.serves_any() {
+            notes.count("connections lost by a session that goes on");
+        } else if !scene.labour.has_dropped() {
+            // Whoever is dropped hears of no end.
+            notes.judge(self.judge());
+        }
+        notes.note(|seen| _ = seen.own.server_ended.get_or_insert(why));
+    }
+
+    /// The laws of a server all of whose connections are over.
+    pub fn judge(&self) -> Result<(), Breach> {
+        let (known, open) = (self.host.open_count(), self.files.iter().map(Store::open_count).sum::<usize>());
+        law!(
+            "ends",
+            known == 0 && open == 0,
+            "{known} of {open} open files are known, and all connections are over"
+        );
+        self.scene.labour.is_over()
+    }
 }

@@ -11,7 +11,7 @@ use smbd_smb2::server::{
 use smbd_smb2::wire::{CreateAction, LockElement, NtStatus};
 
 use crate::memory::OfServer;
-use crate::run::scene;
+use crate::scene::scene;
 use crate::shared::EPOCH;
 
 /// Bytes of data that it holds.
@@ -204,6 +204,6 @@ fn takes_long() -> bool {
 /// An operation is carried out in the task of the client.
 fn at_once() {
     if let Some(scene) = scene() {
-        scene.labour.did(&scene);
+        scene.labour.did([&scene.shared, &scene.second]);
     }
 }

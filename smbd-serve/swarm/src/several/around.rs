@@ -10,7 +10,7 @@ use smbd_sim::loops::{Stage, Timer};
 
 use crate::ledger::told;
 use crate::model::Chance;
-use crate::run::Scene;
+use crate::scene::Scene;
 use crate::shared::{EPOCH, Shared};
 
 /// What a connection of the client has around it.

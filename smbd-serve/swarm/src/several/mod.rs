@@ -3,8 +3,10 @@
 
 mod around;
 mod crew;
+mod directory;
 mod fate;
 mod names;
+mod play;
 mod transfer;
 mod worker;
 
@@ -24,10 +26,11 @@ use smbd_smb2::client::RegistrationId;
 use crate::carrier::Overseen;
 use crate::common::law;
 use crate::common::pipe::{End, stream};
+use crate::ends::{answers, asks};
 use crate::memory::Pooled;
 use crate::plan::{Carrier, Channels, Plan};
-use crate::run::{Scene, answers, asks};
-use crate::server::serve;
+use crate::scene::Scene;
+use crate::server::Site;
 use around::Around;
 use crew::Crew;
 
@@ -44,11 +47,12 @@ enum Way<C: Messages> {
 }
 
 /// Starts the client; the server with its first connection.
-pub fn spawn(stage: &Stage, scene: &Rc<Scene>) {
-    let protection = &scene.shared.plan.protection;
+pub fn spawn(stage: &Stage, site: &Rc<Site>) {
+    let plan = &site.scene.shared.plan;
+    let protection = &plan.protection;
     let is_plain = !protection.is_whole() && !protection.has_secret;
-    Pooled::begin((scene.shared.plan.transfer_max as u32).max(LOOKED_AT), is_plain);
-    let crew = Rc::new(Crew::new(stage, scene));
+    Pooled::begin((plan.transfer_max as u32).max(LOOKED_AT), is_plain);
+    let crew = Rc::new(Crew::new(stage, site));
     stage.spawn(async move { crew.play().await });
 }
 
@@ -73,22 +77,22 @@ fn settings(plan: &Plan) -> Settings {
 }
 
 /// A connection between both sides; `None` if there was none to be had.
-async fn open(stage: &Stage, scene: &Rc<Scene>, number: usize) -> Option<Way<impl Messages + use<>>> {
+async fn open(stage: &Stage, site: &Rc<Site>, number: usize) -> Option<Way<impl Messages + use<>>> {
+    let (scene, of_server) = (&site.scene, Rc::clone(site));
     let plan = &scene.shared.plan;
-    let of_server = Rc::clone(scene);
     if plan.carrier_of(number) == Carrier::Tcp {
         let (near, far) = stream(stage, plan.stream, &mut scene.chance());
         let pipes = [Rc::clone(&near.to_peer), Rc::clone(&near.from_peer)];
         scene.of(number).pipes.borrow_mut().extend(pipes);
         stage.spawn(async move {
-            serve(of_server, number, Tcp::over(far)).await;
+            of_server.serve(number, Tcp::over(far)).await;
         });
         return Some(Way::Tcp(Box::new(Tcp::over(near))));
     }
     let of_stage = stage.clone();
     stage.spawn(async move {
-        if let Some(transport) = answers(&of_stage, &of_server).await {
-            serve(of_server, number, transport).await;
+        if let Some(transport) = answers(&of_stage, &of_server.scene).await {
+            of_server.serve(number, transport).await;
         }
     });
     Some(Way::Rdma(Box::new(asks(stage, scene).await?)))

@@ -28,6 +28,7 @@ pub(crate) struct Registered {
 /// `IBV_ACCESS_OPTIONAL_RANGE`.
 const WISHES: u32 = 0x3FF0_0000;
 
+// Shared: for tests.
 thread_local! {
     static KNOWN: RefCell<(Vec<Registered>, u32)> = const { RefCell::new((Vec::new(), 0)) };
 }

@@ -4,6 +4,7 @@ use std::{cell::RefCell, ffi::c_int, mem, ptr::NonNull};
 
 use crate::ffi::sys::{ibv_context, ibv_qp, ibv_recv_wr, ibv_send_wr};
 
+// Shared: for tests.
 thread_local! {
     /// The `wr_id`s of each call, and how many more work requests are taken.
     static TAKEN: RefCell<(Vec<Vec<u64>>, usize)> = const { RefCell::new((Vec::new(), usize::MAX)) };

@@ -51,6 +51,14 @@ impl std::fmt::Display for Done {
     }
 }
 
+/// How a client ended.
+#[derive(Clone, Debug)]
+pub(super) enum Ended {
+    InOrder(Done),
+    /// What it said.
+    Failed(String),
+}
+
 impl Done {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.trim().strip_prefix("done ")?.split(' ').map(str::parse);

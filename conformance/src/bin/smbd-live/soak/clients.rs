@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use smbd_verbs::Clock;
 
-use super::client::{Done, Work};
+use super::client::{Done, Ended, Work};
 use super::report::Report;
 use crate::case::Failure;
 
@@ -20,14 +20,6 @@ pub(super) struct Clients {
     program: PathBuf,
     next_seed: u64,
     running: Vec<Child>,
-}
-
-/// How one ended.
-#[derive(Clone, Debug)]
-pub(super) enum Ended {
-    InOrder(Done),
-    /// What it said.
-    Failed(String),
 }
 
 impl Clients {

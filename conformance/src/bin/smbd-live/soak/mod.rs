@@ -19,7 +19,7 @@ use crate::hostile::echo::Echo;
 use crate::ours::resources::Held;
 use crate::process::Memory;
 pub(crate) use client::Work;
-use clients::{Clients, Ended};
+use clients::Clients;
 use report::Report;
 
 /// How long.

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use smbd_core::Instant;
 
-use super::client::Done;
-use super::{Ended, Holds};
+use super::Holds;
+use super::client::{Done, Ended};
 use crate::process::Memory;
 
 /// What happened.

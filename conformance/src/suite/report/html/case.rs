@@ -22,7 +22,15 @@ pub(super) fn section(book: &Book<'_>) -> Markup {
                 @let name = group.first().map_or("", |(_, case)| case.group.as_str());
                 div.group data-group="" {
                     h3 { (name) " " span.quiet { (words::counted(group.len(), "case")) } }
-                    @for (index, case) in group { (one(book, *index, case)) }
+                    @let is_out = |case: &CaseReport| case.result == CaseResult::NotApplicable;
+                    @for (index, case) in group.iter().filter(|(_, case)| !is_out(case)) { (one(book, *index, case)) }
+                    @let out = group.iter().filter(|(_, case)| is_out(case)).count();
+                    @if out > 0 {
+                        details.out data-group="" {
+                            summary { (words::counted(out, "case")) " not applicable" }
+                            @for (index, case) in group.iter().filter(|(_, case)| is_out(case)) { (one(book, *index, case)) }
+                        }
+                    }
                 }
             }
         }

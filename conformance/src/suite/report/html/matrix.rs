@@ -17,23 +17,31 @@ pub(super) fn section(book: &Book<'_>) -> Markup {
             h2 { "Requirements by section" }
             p.quiet { "Each section opens to its statements: how binding each is, what it says, and which cases assert it." }
             div.matrix {
-                div.row.head {
-                    span { "section" }
-                    @for name in ["statements", "covered", "excepted", "asserted", "passed", "failed", "known"] {
-                        span.count { (name) }
-                    }
-                    span.bar {}
-                }
-                @for one in &report.sections {
-                    details data-group="" id=(format!("section-{}", one.section)) {
-                        summary { (row(&one.section, one)) }
-                        ul.statements {
-                            @for known in statements_of(book, &one.section) { (statement(book, known)) }
+                @for sections in report.documents() {
+                    (head(sections.first().map_or("", |section| section.document.as_str())))
+                    @for one in sections {
+                        details data-group="" id=(format!("section-{}", one.section)) {
+                            summary { (row(&one.section, one)) }
+                            ul.statements {
+                                @for known in statements_of(book, &one.section) { (statement(book, known)) }
+                            }
                         }
                     }
                 }
                 (row("all", &report.totals.statements))
             }
+        }
+    }
+}
+
+fn head(document: &str) -> Markup {
+    html! {
+        div.row.head {
+            span { (document) }
+            @for name in ["statements", "covered", "excepted", "asserted", "passed", "failed", "known"] {
+                span.count { (name) }
+            }
+            span.bar {}
         }
     }
 }
@@ -44,16 +52,16 @@ fn statements_of<'a>(book: &Book<'a>, section: &str) -> impl Iterator<Item = &'a
 }
 
 fn row(name: &str, counts: &SectionReport) -> Markup {
-    let SectionReport { statements, covered, excepted, asserted, held, broken, known, .. } = *counts;
+    let SectionReport { title, statements, covered, excepted, asserted, held, broken, known, .. } = counts;
     html! {
         div.row.sum[name == "all"] {
-            span.name { (name) }
+            span.name { (name) @if !title.is_empty() { " " span.title { (title) } } }
             @for count in [statements, covered, excepted, asserted] {
-                span.count.zero[count == 0] { (count) }
+                span.count.zero[*count == 0] { (count) }
             }
-            span.count.passed.zero[held == 0] { (held) }
-            span.count.failed.zero[broken == 0] { (broken) }
-            span.count.known.zero[known == 0] { (known) }
+            span.count.passed.zero[*held == 0] { (held) }
+            span.count.failed.zero[*broken == 0] { (broken) }
+            span.count.known.zero[*known == 0] { (known) }
             (bar(counts))
         }
     }

@@ -74,8 +74,8 @@ fn head(book: &Book<'_>) -> Markup {
     let Report { target, variants, totals, .. } = book.report;
     let class = match (book.report.passed(), totals.cases.passed) {
         (false, _) => "failed",
-        (true, 0) => "unplayed",
-        (true, _) if !book.report.judged() => "unplayed",
+        (true, 0) => "unjudged",
+        (true, _) if !book.report.judged() => "unjudged",
         (true, _) => "passed",
     };
     html! {
@@ -135,7 +135,7 @@ fn counts(name: &str, counts: Counts) -> Markup {
         ("passed", "passed", passed),
         ("failed", "failed", failed),
         ("known", "known", known),
-        ("unplayed", "not judged", not_judged),
+        ("unjudged", "not judged", not_judged),
         ("unplayed", "not applicable", not_applicable),
         ("excepted", "left out", left_out),
     ];
@@ -178,7 +178,8 @@ fn filter(book: &Book<'_>) -> Markup {
                     option value="failed" { "failed" }
                     option value="known" { "known" }
                     option value="passed" { "passed" }
-                    option value="unplayed" { "not played, judged or asserted" }
+                    option value="unjudged" { "not judged" }
+                    option value="unplayed" { "not played or asserted" }
                     option value="excepted" { "excepted" }
                 }
                 button type="button" name="open" { "Open all" }

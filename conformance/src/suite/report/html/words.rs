@@ -25,7 +25,8 @@ pub(super) const fn result_class(result: CaseResult) -> &'static str {
         CaseResult::Passed => "passed",
         CaseResult::Failed => "failed",
         CaseResult::Known => "known",
-        CaseResult::NotJudged | CaseResult::NotApplicable | CaseResult::LeftOut => "unplayed",
+        CaseResult::NotJudged => "unjudged",
+        CaseResult::NotApplicable | CaseResult::LeftOut => "unplayed",
     }
 }
 
@@ -35,7 +36,8 @@ pub(super) const fn outcome_class(outcome: &Outcome) -> &'static str {
         Outcome::Passed => "passed",
         Outcome::Failed => "failed",
         Outcome::Known => "known",
-        Outcome::NotJudged(_) | Outcome::NotApplicable(_) | Outcome::LeftOut(_) => "unplayed",
+        Outcome::NotJudged(_) => "unjudged",
+        Outcome::NotApplicable(_) | Outcome::LeftOut(_) => "unplayed",
     }
 }
 

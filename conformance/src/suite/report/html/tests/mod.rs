@@ -10,7 +10,7 @@ use self::markup::Parsed;
 use super::{page, visible, write};
 use crate::catalogue::{Catalogue, UnderTest};
 use crate::suite::outcome::{Finding, Outcome, Played};
-use crate::suite::report::{CaseReport, CaseResult, Fact, Gone, Report};
+use crate::suite::report::{CaseReport, CaseResult, Fact, Gone, Report, SectionReport};
 use crate::suite::rig::{Target, sim::Sim};
 use crate::suite::trace::{By, Kind, Packet, What};
 use crate::suite::{Options, SIDES, cases, play};
@@ -122,6 +122,41 @@ fn the_same_finding_in_all_variants_is_one() {
     assert!(parsed.text.contains(&format!("acceptor under test · {}", report.variants.join(", "))));
     // The second is drawn because it has another finding as well.
     assert_eq!(parsed.elements("svg"), 2);
+}
+
+#[test]
+fn cases_that_are_not_applicable_fold_behind_their_number() {
+    let mut report = played(&["examples::", "BVT_SmbdNegotiate_Basic"]);
+    for case in report.cases.iter_mut().filter(|case| case.group == "examples").take(2) {
+        case.result = CaseResult::NotApplicable;
+    }
+    let page = html(&report);
+    let parsed = Parsed::of(&page);
+    assert_eq!(parsed.errors, Vec::<String>::new());
+    let (_, folded) = page.split_once("<details class=\"out\"").unwrap();
+    let (_, folded) = folded.split_once("<summary>2 cases not applicable</summary>").unwrap();
+    assert_eq!(folded.matches("<details class=\"case\"").count(), 2);
+    assert_eq!(page.matches("<details class=\"out\"").count(), 1);
+}
+
+#[test]
+fn amber_is_for_warnings_only() {
+    let [style, _] = page::assets();
+    let amber = ["var(--warning", "var(--bar-warning"];
+    let amber: Vec<_> = style.lines().filter(|line| amber.iter().any(|name| line.contains(name))).collect();
+    assert!(amber.len() > 5, "{amber:?}");
+    for rule in amber {
+        let (selector, _) = rule.split_once('{').unwrap();
+        assert!(selector.contains(".unjudged") || selector.starts_with(".sequence .failed"), "{rule}");
+    }
+    let classes = |result| super::words::result_class(result);
+    assert_eq!(classes(CaseResult::NotJudged), "unjudged");
+    assert!(
+        [CaseResult::NotApplicable, CaseResult::LeftOut]
+            .map(classes)
+            .iter()
+            .all(|class| *class != "unjudged")
+    );
 }
 
 /// A report in which every text and every byte is hostile.
@@ -270,7 +305,7 @@ fn a_small_report_as_a_page() {
     for known in &mut report.statements {
         known.cases.retain(|name| name.starts_with("examples::"));
     }
-    report.totals.statements = report.sections[0].clone();
+    report.totals.statements = SectionReport { title: String::new(), ..report.sections[0].clone() };
     for case in &mut report.cases {
         case.plays.retain(|played| played.role == UnderTest::Acceptor.to_string());
         case.plays.truncate(2);

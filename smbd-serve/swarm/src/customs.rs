@@ -3,10 +3,10 @@
 use smbd_core::RdmaVerb;
 use smbd_link::transport::Memory;
 
-use super::crossing::tampered;
+use crate::crossing::tampered;
 use crate::memory::OfServer;
 use crate::model::Chance;
-use crate::run::scene;
+use crate::scene::scene;
 use crate::shared::Shared;
 
 /// Looks at data of a connection of the server.

@@ -10,7 +10,7 @@ use crate::common::{Breach, law};
 use crate::memory::OfServer;
 use crate::model::Chance;
 use crate::plan::{End, How};
-use crate::run::Scene;
+use crate::shared::Shared;
 
 /// Bytes of buffers for RDMA, beyond which the server holds more than a client may have it hold.
 const HELD_MAX: usize = 64 << 20;
@@ -104,7 +104,7 @@ impl Labour {
     }
 
     /// Work begins. When it will have ended.
-    pub fn begins(&self, scene: &Scene) -> Instant {
+    pub fn begins(&self, shared: &Shared) -> Instant {
         self.under_way.set(self.under_way.get() + 1);
         let (work, held) = (self.under_way.get(), OfServer::held());
         let judged = (|| {
@@ -115,25 +115,25 @@ impl Labour {
             );
             Ok(())
         })();
-        scene.shared.notes.judge(judged);
-        scene.shared.notes.soon(&mut self.chance.borrow_mut(), scene.shared.plan.pace.works)
+        shared.notes.judge(judged);
+        shared.notes.soon(&mut self.chance.borrow_mut(), shared.plan.pace.works)
     }
 
     /// Work has ended.
-    pub fn ends(&self, scene: &Scene) {
+    pub fn ends(&self, connections: [&Shared; 2]) {
         self.under_way.set(self.under_way.get() - 1);
-        self.did(scene);
+        self.did(connections);
     }
 
-    /// An operation is carried out. What the plan has behind so many happens.
-    pub fn did(&self, scene: &Scene) {
+    /// An operation is carried out. What the plan has behind so many happens to the client's connections.
+    pub fn did(&self, connections: [&Shared; 2]) {
         self.done.set(self.done.get() + 1);
-        self.strike(scene);
-        self.lose(scene);
+        self.strike(connections[0]);
+        self.lose(connections);
     }
 
-    fn strike(&self, scene: &Scene) {
-        let (plan, notes) = (&scene.shared.plan, &scene.shared.notes);
+    fn strike(&self, shared: &Shared) {
+        let (plan, notes) = (&shared.plan, &shared.notes);
         let is_end_of_server = matches!(plan.end, End::ServerCloses | End::ServerVanishes);
         if !is_end_of_server || self.done.get() <= plan.end_at || self.is_struck[0].replace(true) {
             return;
@@ -142,25 +142,26 @@ impl Labour {
         notes.step(|| format!("server: {:?}", plan.end));
         if plan.end == End::ServerVanishes {
             self.has_vanished.set(true);
-            scene.shared.tear();
+            shared.tear();
         } else {
             self.stop.send_replace(true);
         }
     }
 
     /// The client loses connections where the plan says so.
-    fn lose(&self, scene: &Scene) {
-        let Some(channels) = &scene.shared.plan.channels else { return };
-        for number in [0, 1] {
+    fn lose(&self, connections: [&Shared; 2]) {
+        let [Shared { plan, notes, .. }, _] = connections;
+        let Some(channels) = &plan.channels else { return };
+        for (number, shared) in connections.into_iter().enumerate() {
             let loss = channels.losses[number];
             let is_due = loss.is_some_and(|loss| self.done.get() > loss.at);
             if !is_due || !self.serves[number].get() || self.is_struck[number].replace(true) {
                 continue;
             }
-            scene.shared.notes.step(|| format!("the plan ends connection {number}: {loss:?}"));
-            scene.shared.notes.count("connections that the plan ends");
+            notes.step(|| format!("the plan ends connection {number}: {loss:?}"));
+            notes.count("connections that the plan ends");
             match loss.map(|loss| loss.how) {
-                Some(How::Torn) => scene.of(number).tear(),
+                Some(How::Torn) => shared.tear(),
                 Some(How::ServerDrops) => {
                     self.has_dropped.set(true);
                     drop(self.drops.borrow_mut()[number].take());
