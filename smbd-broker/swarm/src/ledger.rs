@@ -6,7 +6,7 @@ use bytes::Bytes;
 use smbd_broker::wire::Rule;
 use smbd_core::Instant;
 
-use crate::law::{Breach, law};
+use smbd_testkit::{Breach, law};
 
 /// The number of an owner: each process has another.
 pub type OwnerNumber = usize;

@@ -2,7 +2,7 @@
 
 use smbd_broker::wire::{Call, Command, Messages, Packet, Request};
 
-use crate::model::Chance;
+use smbd_testkit::Chance;
 
 /// Calls of a flood.
 const FLOOD: usize = 700;

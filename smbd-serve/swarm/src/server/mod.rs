@@ -20,10 +20,10 @@ use smbd_smb2::server::{OperationId, Params, Server, Share};
 use smbd_smb2::wire::Guid;
 
 use crate::carrier::Overseen;
-use crate::common::{Breach, law};
 use crate::plan::Plan;
 use crate::run::Scene;
 use crate::work::{PASSWORD, USER};
+use smbd_testkit::{Breach, law};
 
 use around::Around;
 use carried::Carried;

@@ -11,12 +11,12 @@ use tokio::sync::oneshot;
 use super::fate::Standing;
 use super::worker::Worker;
 use super::{Driver, channel, is_sound, open, remote};
-use crate::common::{Breach, law};
 use crate::memory::Pooled;
 use crate::notes::Notes;
 use crate::plan::Plan;
 use crate::run::Scene;
 use crate::work::{PASSWORD, USER};
+use smbd_testkit::{Breach, law};
 
 /// Operations of a run that fail because messages are changed.
 const FAILURES_MAX: usize = 20;

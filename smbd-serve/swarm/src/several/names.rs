@@ -8,7 +8,7 @@ use smbd_client::Error;
 use super::LOOKED_AT;
 use super::fate::{Fate, Standing};
 use super::worker::{Worker, bytes};
-use crate::common::{Breach, law};
+use smbd_testkit::{Breach, law};
 
 /// The names in a directory.
 #[derive(Debug, Default)]

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use smbd_smb2::wire::*;
 
-use super::chance::Chance;
 use super::client::{CANCEL, Client, Expect};
 use super::message::{decrypt, elements, encrypt, is_sealed, seal};
-use super::{Breach, law};
+use crate::{Breach, Chance, law};
 
 pub const FILE_LEN: usize = 40_000;
 /// Credits that there are.

@@ -2,7 +2,7 @@
 
 use smbd_smb2::wire::BufferDescriptorV1;
 
-use super::chance::Chance;
+use crate::Chance;
 
 /// The longest piece, in bytes.
 pub const PIECE_MAX: usize = 2000;

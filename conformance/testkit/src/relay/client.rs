@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use smbd_smb2::wire::*;
 
-use super::chance::Chance;
 use super::message::{decrypt, elements, encrypt, is_sealed, seal};
 use super::pool::{PIECE_MAX, Pool};
 use super::server::{FILE_LEN, Server, file};
-use super::{Breach, law};
+use crate::{Breach, Chance, law};
 
 /// What a request is, and what it has to lead to.
 #[derive(Clone, Debug)]

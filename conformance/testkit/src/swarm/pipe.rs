@@ -13,7 +13,7 @@ use smbd_core::Instant;
 use smbd_sim::loops::{Stage, Timer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::model::Chance;
+use crate::Chance;
 
 /// What a stream is like.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,9 @@ use smbd_program::output::write;
 use smbd_sim::oracle::Failure;
 use smbd_sim::trace::Trace;
 
-use super::law::Breach;
-use super::notes::Notes;
+use super::notes::{Notes, OfPair};
 use super::place::{play_on, touched};
+use crate::Breach;
 
 /// Longer than any run takes, in virtual time.
 const LONGEST: Duration = Duration::from_secs(7200);
@@ -22,11 +22,14 @@ pub struct TooLong(pub u32);
 /// How much is to be seen of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
+    /// How it ends.
     Nothing,
+    /// All steps, and the trace.
     All,
 }
 
 impl Show {
+    /// A trace, if it is wanted.
     pub fn trace(self) -> Option<Trace> {
         (self == Self::All).then(Trace::kept)
     }
@@ -35,8 +38,11 @@ impl Show {
 /// What came of a run, whatever was played.
 #[derive(Debug)]
 pub struct Played {
+    /// The first law that was broken.
     pub breach: Option<Breach>,
+    /// Everything that was planned was done.
     pub is_done: bool,
+    /// Faults, in the order of [`FaultKind::ALL`](smbd_sim::swarm::FaultKind::ALL).
     pub faults: Vec<u64>,
     /// The digest of its trace; 0 if nothing was to be seen.
     pub digest: u64,
@@ -47,7 +53,7 @@ pub struct Played {
 /// Plays until all tasks have ended, a law is broken, or it takes too long. `look` has the laws of each turn, `judge` those of the end.
 /// A law of the devices whose breach `is_excused` is none.
 pub fn play<T>(
-    notes: &Notes<T>,
+    notes: &Notes<OfPair<T>>,
     too_long: TooLong,
     look: impl Fn() -> Result<(), Breach>,
     judge: impl FnOnce() -> Result<(), Breach>,

@@ -6,11 +6,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use smbd_core::Access;
 use smbd_smb2::wire::*;
 
+use super::Device;
 use super::client::{Client, Expect};
-use super::device::Device;
-use crate::model::{
-    Breach, CANCEL, CREDITS, Chance, decrypt, elements, elements_or_none, encrypt, file, is_sealed, law, seal,
-};
+use crate::relay::{CANCEL, CREDITS, decrypt, elements, elements_or_none, encrypt, file, is_sealed, seal};
+use crate::{Breach, Chance, law};
 
 /// What an answer says.
 #[derive(Clone, Debug)]
@@ -101,7 +100,7 @@ impl Server {
     }
 
     /// A whole message.
-    pub fn receive(&mut self, message: &[u8], client: &Client, device: &Device) -> Result<(), Breach> {
+    pub fn receive(&mut self, message: &[u8], client: &Client, device: &dyn Device) -> Result<(), Breach> {
         law!("sizes", message.len() <= client.limits.sends, "{} bytes came", message.len());
         self.messages += 1;
         let within = decrypt(message);
@@ -146,7 +145,7 @@ impl Server {
         element: &[u8],
         is_hidden: bool,
         client: &Client,
-        device: &Device,
+        device: &dyn Device,
     ) -> Result<(), Breach> {
         let id = header.message_id.0;
         let op = &client.open[&id];
@@ -210,7 +209,7 @@ impl Server {
         channel: Channel,
         descriptors: &[BufferDescriptorV1],
         client: &Client,
-        device: &Device,
+        device: &dyn Device,
     ) -> Result<(), Breach> {
         let op = &client.open[&id];
         law!("channel", op.may_have_channel && self.has_session, "{id} has {channel}: {:?}", op.expect);
@@ -233,7 +232,7 @@ impl Server {
     pub fn answer(
         &mut self,
         client: &Client,
-        device: &mut Device,
+        device: &mut dyn Device,
         chance: &mut Chance,
     ) -> Result<(), Breach> {
         self.use_late(device);
@@ -297,7 +296,7 @@ impl Server {
         &mut self,
         answer: &Answer,
         client: &Client,
-        device: &mut Device,
+        device: &mut dyn Device,
         chance: &mut Chance,
     ) -> Result<Decided, Breach> {
         let id = answer.request.message_id.0;
@@ -335,7 +334,7 @@ impl Server {
         &mut self,
         answer: &Answer,
         client: &Client,
-        device: &mut Device,
+        device: &mut dyn Device,
     ) -> Result<Vec<u8>, Breach> {
         if answer.channel == Channel::NONE {
             return Ok(answer.data.clone());
@@ -358,7 +357,7 @@ impl Server {
         &mut self,
         answer: &Answer,
         decided: &mut Decided,
-        device: &mut Device,
+        device: &mut dyn Device,
         chance: &mut Chance,
     ) -> Result<(), Breach> {
         let (id, len) = (answer.request.message_id.0, answer.data.len());
@@ -389,7 +388,7 @@ impl Server {
     }
 
     /// Uses memory of requests that were answered. If the access has ended, nothing happens.
-    fn use_late(&mut self, device: &mut Device) {
+    fn use_late(&mut self, device: &mut dyn Device) {
         for descriptor in std::mem::take(&mut self.late) {
             if let Some(memory) = device.access(&descriptor, Access::Write) {
                 memory.fill(0x5A);
@@ -402,7 +401,7 @@ impl Server {
         message: &mut Vec<u8>,
         answer: &Answer,
         client: &Client,
-        device: &mut Device,
+        device: &mut dyn Device,
         chance: &mut Chance,
     ) -> Result<(), Breach> {
         let decided = self.carry_out(answer, client, device, chance)?;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use smbd_core::{Access, BufferDescriptorV1, Token};
 use smbd_sim::Side;
 use smbd_sim::loops::Stage;
-
-use crate::model::Breach;
+use smbd_testkit::Breach;
+use smbd_testkit::relay::reverse;
 
 pub struct Device {
     stage: Stage,
@@ -14,7 +14,7 @@ pub struct Device {
     fetched: BTreeMap<u32, Vec<u8>>,
     drafts: Vec<Draft>,
     /// Of tokens whose request was answered: what was written there.
-    pub closed: BTreeMap<u32, Vec<u8>>,
+    closed: BTreeMap<u32, Vec<u8>>,
     over: BTreeSet<u32>,
     breach: Option<Breach>,
 }
@@ -43,11 +43,6 @@ impl Device {
         self.stage.is_down(Side::Initiator)
     }
 
-    /// Whether the server has access.
-    pub fn is_open(&self, token: u32) -> bool {
-        self.stage.opened(Side::Initiator, Token(token)).is_some()
-    }
-
     /// All memory that a token opens, in bytes.
     pub fn len(&self, token: Token) -> Option<u32> {
         self.stage.opened(Side::Initiator, token).and_then(|bytes| u32::try_from(bytes.len()).ok())
@@ -56,24 +51,6 @@ impl Device {
     /// Memory was read.
     pub fn fetch(&mut self, token: Token, bytes: Vec<u8>) {
         self.fetched.insert(token.0, bytes);
-    }
-
-    /// Memory that the server reads or writes; `None` if its request was answered. Late use would break the connection, and the gateway
-    /// can do nothing about that.
-    pub fn access(&mut self, descriptor: &BufferDescriptorV1, access: Access) -> Option<&mut Vec<u8>> {
-        let token = descriptor.token;
-        if self.over.contains(&token.0) {
-            return None;
-        }
-        if access == Access::Read {
-            return self.fetched.get_mut(&token.0);
-        }
-        let before = self.stage.opened(Side::Initiator, token)?;
-        if before.iter().any(|byte| *byte != 0) {
-            self.breach.get_or_insert(format!("zeros: {token} is registered with bytes in it"));
-        }
-        self.drafts.push(Draft { remote: *descriptor, now: before.clone(), before });
-        self.drafts.last_mut().map(|draft| &mut draft.now)
     }
 
     /// Requests with these tokens are answered. What has to be written before: where, and the bytes.
@@ -92,5 +69,33 @@ impl Device {
         });
         let writes = drafts.collect();
         self.breach.take().map_or(Ok(writes), Err)
+    }
+}
+
+impl reverse::Device for Device {
+    fn is_open(&self, token: u32) -> bool {
+        self.stage.opened(Side::Initiator, Token(token)).is_some()
+    }
+
+    fn closed(&self, token: u32) -> &[u8] {
+        &self.closed[&token]
+    }
+
+    /// `None` if the request was answered. Late use would break the connection, and the gateway
+    /// can do nothing about that.
+    fn access(&mut self, descriptor: &BufferDescriptorV1, access: Access) -> Option<&mut Vec<u8>> {
+        let token = descriptor.token;
+        if self.over.contains(&token.0) {
+            return None;
+        }
+        if access == Access::Read {
+            return self.fetched.get_mut(&token.0);
+        }
+        let before = self.stage.opened(Side::Initiator, token)?;
+        if before.iter().any(|byte| *byte != 0) {
+            self.breach.get_or_insert(format!("zeros: {token} is registered with bytes in it"));
+        }
+        self.drafts.push(Draft { remote: *descriptor, now: before.clone(), before });
+        self.drafts.last_mut().map(|draft| &mut draft.now)
     }
 }

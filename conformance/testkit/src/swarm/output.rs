@@ -7,11 +7,9 @@ fn said(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// The swarm `name`, at the path `program`.
-pub fn a_reader_who_has_gone_is_no_failure_and_an_output_that_cannot_be_written_is_2(
-    name: &str,
-    program: &str,
-) {
+/// Demands of the swarm `name`, at the path `program`: a reader who has gone is no failure, and an output that cannot be written ends it
+/// with 2.
+pub fn check(name: &str, program: &str) {
     let file = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
     for arguments in [&["--help"][..], &["--seeds", "0..1"], &["--seed", "1"]] {
         let mut child = Command::new(program);

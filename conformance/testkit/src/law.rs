@@ -1,9 +1,10 @@
-//! How a law is broken.
+//! Laws, which models and swarms demand.
 
 /// A law that was broken: its name, and how.
 pub type Breach = String;
 
-/// Demands a law.
+/// Demands a law: returns from the function with a [`Breach`] if the law does not hold.
+#[macro_export]
 macro_rules! law {
     ($name:literal, $holds:expr, $($how:tt)*) => {
         if !$holds {
@@ -11,4 +12,3 @@ macro_rules! law {
         }
     };
 }
-pub(crate) use law;

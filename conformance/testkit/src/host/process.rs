@@ -37,6 +37,7 @@ impl Process {
         }
     }
 
+    /// Whether it was killed.
     pub fn is_dead(&self) -> bool {
         self.0.borrow().is_dead
     }

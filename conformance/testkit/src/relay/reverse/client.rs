@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use smbd_smb2::wire::*;
 
-use super::device::Device;
+use super::Device;
 use super::server::Server;
-use crate::model::{
-    Breach, CANCEL, CREDITS, Chance, FILE_LEN, append, decrypt, elements, encrypt, file, is_sealed, law, seal,
-};
+use crate::relay::{CANCEL, CREDITS, FILE_LEN, append, decrypt, elements, encrypt, file, is_sealed, seal};
+use crate::{Breach, Chance, law};
 
 /// What a request is, and what it has to lead to.
 #[derive(Clone, Debug)]
@@ -354,7 +353,7 @@ impl Client {
     }
 
     /// Bytes of the stream.
-    pub fn receive(&mut self, bytes: &[u8], server: &Server, device: &Device) -> Result<(), Breach> {
+    pub fn receive(&mut self, bytes: &[u8], server: &Server, device: &dyn Device) -> Result<(), Breach> {
         self.partial.extend_from_slice(bytes);
         while let Some(header) = self.partial.first_chunk::<4>() {
             let len = u32::from_be_bytes(*header) as usize;
@@ -374,7 +373,7 @@ impl Client {
         Ok(())
     }
 
-    fn element_came(&mut self, element: &[u8], server: &Server, device: &Device) -> Result<(), Breach> {
+    fn element_came(&mut self, element: &[u8], server: &Server, device: &dyn Device) -> Result<(), Breach> {
         let header = Header::parse(element).map_err(|error| format!("answers: {error}"))?;
         let id = header.message_id.0;
         law!("answers", self.open.contains_key(&id), "a second answer, or one to nothing: {id}");
@@ -405,7 +404,7 @@ impl Client {
         header: &Header,
         element: &[u8],
         server: &Server,
-        device: &Device,
+        device: &dyn Device,
     ) -> Result<(), Breach> {
         let decided = &server.decided[&id];
         let is_success = matches!(header.status, NtStatus::SUCCESS | NtStatus::BUFFER_OVERFLOW);
@@ -426,7 +425,8 @@ impl Client {
                     law!("answer to READ", answer.data_remaining == 0, "{answer:?}");
                     law!("answer to READ", header.next_command == 0, "NextCommand {}", header.next_command);
                     // What was in the buffers when the access ended.
-                    let memory = decided.tokens.iter().flat_map(|token| device.closed[token].iter().copied());
+                    let memory =
+                        decided.tokens.iter().flat_map(|token| device.closed(*token).iter().copied());
                     let memory: Vec<u8> = memory.take(claimed).collect();
                     law!("bytes", answer.data == memory, "READ {id}: other bytes than the server wrote");
                     let is_clean =
