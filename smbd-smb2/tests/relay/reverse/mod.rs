@@ -4,12 +4,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-mod client;
 mod device;
 mod driver;
 mod orders;
 mod rules;
-mod server;
 mod world;
 
 use world::{Ending, World};
