@@ -8,9 +8,7 @@ use smbd_broker::client::{Broker, Connection, Event, Incoming, connect, hand_ove
 use smbd_broker::socket::{self, PacketSocket, UnixPackets};
 use smbd_broker::wire::{Age, Call, Event as Told, Reply};
 
-use script::{End, Owner, Place, newcomer};
-
-mod script;
+use smbd_testkit::script::{End, Owner, Place, newcomer};
 
 fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -16,10 +16,7 @@ use smbd_broker::wire::{Age, Call, Command, Direction, Event as Told, Reply};
 use smbd_broker_c::api::*;
 use smbd_broker_c::types::*;
 
-use script::{End, Owner, Place, newcomer};
-
-#[path = "../../tests/script/mod.rs"]
-mod script;
+use smbd_testkit::script::{End, Owner, Place, newcomer};
 
 const PATIENCE: c_int = 60_000;
 

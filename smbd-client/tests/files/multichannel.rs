@@ -16,10 +16,10 @@ use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep};
 
 use super::server::{content, folder, settings};
-use super::small::bindable::Says;
-use super::small::memory::Memory;
-use super::small::server::{Server, Setup};
-use super::small::tape::Tape;
+use smbd_testkit::client::bindable::Says;
+use smbd_testkit::client::memory::Memory;
+use smbd_testkit::client::server::{Server, Setup};
+use smbd_testkit::client::tape::Tape;
 
 /// Bytes of a piece.
 const PIECE: usize = 1 << 17;

@@ -6,7 +6,7 @@ use tokio::task::spawn_blocking;
 
 use super::program::listen;
 use super::server::{Host, PASSWORD};
-use super::terminal::Terminal;
+use smbd_testkit::terminal::Terminal;
 
 /// The program asks, and this is typed. Returns what came of it, and what was seen behind the question.
 fn types(arguments: &[&str], typed: &str) -> (Output, String) {

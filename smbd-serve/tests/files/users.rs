@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::program::{Serve, command, text};
-use super::terminal::Terminal;
 use super::words::folder;
+use smbd_testkit::terminal::Terminal;
 
 /// Runs a command that gets a line: its status and what it said.
 fn user(arguments: &[&str], typed: &str) -> (Option<i32>, String) {

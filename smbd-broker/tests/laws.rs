@@ -4,17 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-mod actions;
-mod calls;
-mod orders;
-mod records;
-mod run;
-mod tape;
-mod words;
-mod world;
-
-use tape::Tape;
-use world::World;
+use smbd_testkit::broker::{Tape, World};
 
 /// What the debug build runs in some seconds.
 const SEEDS: u64 = 500;

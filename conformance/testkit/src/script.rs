@@ -1,5 +1,4 @@
 //! A broker that does what a test says: the other end of an owner's sockets.
-#![allow(dead_code, reason = "several tests have it, and none needs all of it")]
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

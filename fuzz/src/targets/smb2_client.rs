@@ -1,20 +1,5 @@
 //! A client of SMB2 and a server that says anything: the models of its tests, whose answers are changed, and messages from nowhere.
 
-#[path = "../../../../smbd-smb2/tests/client/bindable.rs"]
-#[allow(dead_code, reason = "the tests use more of it")]
-mod bindable;
-#[path = "../../../../smbd-smb2/tests/client/memory.rs"]
-mod memory;
-#[path = "../../../../smbd-smb2/tests/client/server.rs"]
-mod server;
-#[path = "../../../../smbd-smb2/tests/client/tape.rs"]
-mod tape;
-#[path = "../../../../smbd-smb2/tests/client/words.rs"]
-mod words;
-#[path = "../../../../smbd-smb2/tests/client/world.rs"]
-#[allow(dead_code, reason = "the tests use more of it")]
-mod world;
-
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
@@ -27,11 +12,11 @@ use smbd_smb2::wire::{
     SessionFlags, SessionId, SetInfoRequest, SigningAlgorithm, WriteFlags,
 };
 
-use self::bindable::Says;
-use self::server::{Answer, FILE, Setup};
-use self::tape::Tape;
-use self::world::{Got, World, fresh, initiator, rdma};
 use crate::replay::trace;
+use smbd_testkit::client::bindable::Says;
+use smbd_testkit::client::server::{Answer, FILE, Setup};
+use smbd_testkit::client::tape::Tape;
+use smbd_testkit::client::world::{Got, World, fresh, initiator, rdma};
 
 /// Every operation has one result, memory is back before it, and nothing follows the end: the world looks at that.
 pub fn smb2_client(data: &[u8]) {

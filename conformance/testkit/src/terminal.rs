@@ -1,4 +1,4 @@
-//! A terminal of a test's own, of which it has the other end. Tests of smbd-serve have it as well.
+//! A terminal of a test's own, of which it has the other end.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
