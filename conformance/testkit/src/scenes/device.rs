@@ -90,6 +90,7 @@ impl Device {
         }
     }
 
+    #[inline]
     fn post(&mut self, request: Request, chained: Chained) {
         if self.queues.chain().is_some_and(|queue| queue != request.queue()) {
             self.ring();
@@ -99,6 +100,7 @@ impl Device {
         }
     }
 
+    #[inline]
     fn ring(&mut self) {
         match self.queues.chain() {
             Some(Queue::Recv) => hardware::post_recv(&self.cable, self.side, &mut self.chain),
@@ -108,6 +110,7 @@ impl Device {
         self.queues.doorbell_rung();
     }
 
+    #[inline]
     fn report(&mut self) -> Option<Input<'_>> {
         Some(match self.reports.pop_front()? {
             Report::Registered(id, segment) => {
@@ -119,6 +122,7 @@ impl Device {
     }
 
     /// The next work request that is back: of those that were taken at once, or of those that there are.
+    #[inline]
     fn completion(&mut self) -> Option<Completion> {
         if self.polled.is_empty() {
             // Behind a batch that was not full the queue was empty: that is said once, without another look, as by that of `smbd-verbs`.
@@ -133,6 +137,7 @@ impl Device {
 }
 
 impl ReceiveMemory for Device {
+    #[inline]
     fn received(&self, id: RecvId) -> &[u8] {
         let held = self.held.get(usize::from(id.slot()));
         held.map_or(&[], |len| &self.receives.slot(id.slot())[..*len])
@@ -142,10 +147,12 @@ impl ReceiveMemory for Device {
 impl Backend for Device {
     type Buffer = Heap;
 
+    #[inline]
     fn now(&self) -> Instant {
         Instant::ORIGIN
     }
 
+    #[inline]
     fn execute(&mut self, step: BackendOp<'_, Heap>) {
         match step {
             BackendOp::PostRecv { id, .. } => self.post(Request::Recv(id), Chained::Recv(id)),
@@ -195,10 +202,12 @@ impl Backend for Device {
         }
     }
 
+    #[inline]
     fn ring_doorbell(&mut self) {
         self.ring();
     }
 
+    #[inline]
     fn next_input(&mut self) -> Option<Input<'_>> {
         if !self.reports.is_empty() {
             return self.report();
@@ -227,6 +236,7 @@ impl Backend for Device {
 impl PollReady for Device {
     type Error = Infallible;
 
+    #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>, _: Option<Instant>) -> Poll<Result<(), Infallible>> {
         let has_news = !self.reports.is_empty() || !self.polled.is_empty() || self.link.has_news();
         if has_news || hardware::arm(&self.cable, self.side, cx) {

@@ -75,11 +75,13 @@ impl Slab {
         Self { bytes: vec![0; slots * slot_len], slot_len }
     }
 
+    #[inline]
     pub fn slot(&self, slot: u16) -> &[u8] {
         let from = usize::from(slot) * self.slot_len;
         &self.bytes[from..][..self.slot_len]
     }
 
+    #[inline]
     pub fn slot_mut(&mut self, slot: u16) -> &mut [u8] {
         let from = usize::from(slot) * self.slot_len;
         &mut self.bytes[from..][..self.slot_len]

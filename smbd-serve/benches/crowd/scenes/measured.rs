@@ -4,13 +4,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use allocation_counter::opt_out;
-
-use super::crowd::{counted, is_counted};
+use allocation_counter::{measure, opt_out};
+use smbd_testkit::crowd::{counted, is_counted};
 
 #[inline(never)]
 pub fn poll(task: Pin<&mut dyn Future<Output = ()>>, cx: &mut Context<'_>) -> Poll<()> {
-    if is_counted() { counted(|| task.poll(cx)) } else { task.poll(cx) }
+    if is_counted() { counted(bytes, || task.poll(cx)) } else { task.poll(cx) }
 }
 
 /// What threads do in the program. Callgrind stops to collect when a function of this module calls another one.
@@ -22,4 +21,9 @@ pub fn apart<T>(work: impl FnOnce() -> T) -> T {
     let mut done = None;
     opt_out(|| done = Some(work()));
     done.expect("it was called")
+}
+
+/// The bytes that are allocated by the work and kept.
+fn bytes(work: &mut dyn FnMut()) -> i64 {
+    measure(work).bytes_current
 }
