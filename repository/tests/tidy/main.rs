@@ -1,5 +1,6 @@
 //! What holds for all texts of the repository: modules of a folder do not import each other, files are short, words are those
-//! of the field, packages stand alone, and each dependency is used.
+//! of the field, packages stand alone, a file belongs to one of them, and each
+//! dependency is used.
 //!
 //! Modules of one folder do not import each other, neither directly nor around: each can be read with those below it.
 //!
@@ -9,6 +10,7 @@
 mod dependencies;
 mod graph;
 mod imports;
+mod joined;
 mod lengths;
 mod packages;
 mod shared;
