@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`Chance`] | numbers from a seed |
+//! | [`content`], [`steps`], [`folder`] | contents of files, and a folder of a test's own |
 //! | [`law!`], [`Breach`] | a law is demanded, and broken |
 //! | [`swarm`] | what swarms have in common: seeds, notes, summaries, a run to its end, a simulated stream, simulated memory |
 //! | [`host`] | a simulated host: processes that are killed, and sockets that carry packets |
@@ -13,6 +14,7 @@
 //! | [`samples`] | messages of SMB2, one or more of each kind |
 //! | [`scenes`] | scenes of benchmarks: a client and a server over two devices |
 //! | [`crowd`] | many connections of one server, some of them busy, and the bytes that each holds |
+//! | [`tester`] | the user of tests, a server that knows only this user, and a client of it |
 //! | [`terminal`] | a terminal of a test's own |
 
 #[cfg(feature = "broker")]
@@ -20,6 +22,7 @@ pub mod broker;
 mod chance;
 #[cfg(feature = "client")]
 pub mod client;
+mod content;
 #[cfg(feature = "crowd")]
 pub mod crowd;
 #[cfg(feature = "host")]
@@ -37,6 +40,9 @@ pub mod script;
 pub mod swarm;
 #[cfg(feature = "terminal")]
 pub mod terminal;
+#[cfg(feature = "tester")]
+pub mod tester;
 
 pub use chance::Chance;
+pub use content::{content, folder, steps};
 pub use law::Breach;

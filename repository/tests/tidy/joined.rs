@@ -13,7 +13,11 @@ fn package(file: &Path) -> Option<&Path> {
 /// A path without `..`.
 fn plain(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut plain, part| {
-        if part == Component::ParentDir { _ = plain.pop() } else { plain.push(part) }
+        if part == Component::ParentDir {
+            _ = plain.pop()
+        } else {
+            plain.push(part)
+        }
         plain
     })
 }
@@ -46,7 +50,8 @@ fn no_file_is_compiled_into_another_package() {
 #[test]
 fn a_path_that_goes_up_leads_out_of_its_package_or_not() {
     let file = Path::new("/a/tests/main.rs");
-    let text = "#[path = \"../../b/src/c.rs\"]\nmod c;\n#[path = \"part/d.rs\"]\nmod d;\ninclude!(\"../e.rs\");";
+    let text =
+        "#[path = \"../../b/src/c.rs\"]\nmod c;\n#[path = \"part/d.rs\"]\nmod d;\ninclude!(\"../e.rs\");";
     let found = ["/b/src/c.rs", "/a/tests/part/d.rs", "/a/e.rs"].map(PathBuf::from);
     assert_eq!(joined(file, text), found);
 }

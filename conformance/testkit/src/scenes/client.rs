@@ -14,8 +14,9 @@ use smbd_link::link::Link;
 use smbd_smb2::client::RegistrationId;
 
 use super::device::Device;
-use super::host::{NOW, user};
+use super::host::NOW;
 use super::world::{Task, World};
+use crate::tester::{PASSWORD, login};
 
 /// The longest data of an operation.
 pub const LONGEST: u32 = 1 << 20;
@@ -125,7 +126,8 @@ pub fn open_file(
     let opened: Rc<RefCell<Option<Opened>>> = Rc::default();
     let place = Rc::clone(&opened);
     world.run(Task::new(false, async move {
-        let share = remote.login(user()).await.expect("a session").connect("data").await.expect("a share");
+        let session = login(&remote, PASSWORD).await.expect("a session");
+        let share = session.connect("data").await.expect("a share");
         let (file, buffer) = (share.create(&name).await, share.buffer(len).await);
         let (file, buffer) = (Rc::new(file.expect("a file")), buffer.expect("memory"));
         let data = Bytes::from(vec![7; len as usize]);

@@ -3,25 +3,16 @@
 use std::sync::Arc;
 
 use smbd_core::{Config, Params};
-use smbd_smb2::security::{Credentials, NtHash, capital};
-use smbd_smb2::server::{self, Files, Memory, Server, Share};
-use smbd_smb2::wire::Guid;
+use smbd_smb2::server::{Files, Memory, Server, Share};
 
-/// A FILETIME of 2026.
-pub const NOW: u64 = 0x01dc_5000_0000_0000;
+use crate::tester;
+pub use crate::tester::NOW;
+
 /// By which the files know their only client.
 pub const NUMBER: u64 = 1;
-const PASSWORD: &str = "correct horse";
-
-pub fn user() -> Credentials {
-    Credentials::User { user: "tester".into(), domain: String::new(), hash: NtHash::of_password(PASSWORD) }
-}
 
 pub fn server() -> Arc<Server> {
-    let mut params = server::Params::new(Guid([0x51; 16]), "SERVER");
-    params.shares = vec![Share::new("data")];
-    let accounts = |user: &str, _: &str| (capital(user) == "TESTER").then(|| NtHash::of_password(PASSWORD));
-    Arc::new(Server::new(params, accounts).expect("valid parameters"))
+    tester::server(|params| params.shares = vec![Share::new("data")])
 }
 
 pub fn files() -> Files<Memory> {
