@@ -17,7 +17,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 
 /// An owner, and the broker's end of it.
 async fn attached() -> (Broker, Incoming, Owner) {
-    let place = Place::new();
+    let place = Place::listening();
     let path = place.path();
     let broker = thread::spawn(move || place.welcome());
     let (owner, incoming) = connect(&path, "test").await.unwrap();

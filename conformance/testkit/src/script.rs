@@ -44,7 +44,7 @@ pub struct Place {
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub fn listening() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let nth = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("smbd-script-{}-{nth}", std::process::id()));

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, open as open_file};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
 
@@ -16,13 +16,13 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    pub fn new() -> Self {
+    pub fn open() -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         let keys = openpt(flags).unwrap();
         grantpt(&keys).unwrap();
         unlockpt(&keys).unwrap();
         let name = ptsname(&keys, Vec::new()).unwrap();
-        let tty = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let tty = open_file(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
         Self { keys: keys.into(), tty }
     }
 

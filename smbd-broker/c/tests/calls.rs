@@ -59,7 +59,7 @@ fn take(broker: c_int, len: usize, max: usize) -> (c_int, Vec<iovec>) {
 
 #[test]
 fn what_is_no_handle_or_the_other_kind_of_one_is_an_error_and_so_is_closing_twice() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, _end) = connected(broker, &mut owner);
     for fd in [-1, 0, 2, 1_000_000] {
@@ -82,7 +82,7 @@ fn what_is_no_handle_or_the_other_kind_of_one_is_an_error_and_so_is_closing_twic
 
 #[test]
 fn null_pointers_and_arguments_that_are_not_valid_are_errors() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, _end) = connected(broker, &mut owner);
     unsafe {
@@ -112,7 +112,7 @@ fn null_pointers_and_arguments_that_are_not_valid_are_errors() {
 
 #[test]
 fn a_message_is_told_once_and_stays_until_there_is_room_for_all_of_it() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, mut end) = connected(broker, &mut owner);
     assert_eq!(event(connection, 0).0, 0);
@@ -150,7 +150,7 @@ fn a_message_is_told_once_and_stays_until_there_is_room_for_all_of_it() {
 
 #[test]
 fn a_message_is_put_together_of_its_pieces_and_invalidates_its_token() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, mut end) = connected(broker, &mut owner);
     let (mut one, mut two) = (*b"mess", *b"age");
@@ -185,7 +185,7 @@ fn a_message_is_put_together_of_its_pieces_and_invalidates_its_token() {
 
 #[test]
 fn a_slot_is_of_one_side_at_a_time_and_what_is_none_is_refused() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, mut end) = connected(broker, &mut owner);
     let (count, slots) = take(broker, 65_537, 8);
@@ -236,7 +236,7 @@ fn a_slot_is_of_one_side_at_a_time_and_what_is_none_is_refused() {
 
 #[test]
 fn slots_of_a_connection_that_was_closed_come_back_when_its_transfer_has_ended() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, mut end) = connected(broker, &mut owner);
     let serving = thread::spawn(move || {
@@ -276,7 +276,7 @@ fn slots_of_a_connection_that_was_closed_come_back_when_its_transfer_has_ended()
 
 #[test]
 fn a_connection_goes_to_another_owner_by_its_file_descriptor() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, mut end) = connected(broker, &mut owner);
     end.tell(&[Told::Received { remaining: 0, age: Age::New, bytes: b"one" }]);

@@ -71,7 +71,7 @@ struct Server {
 
 impl Server {
     fn start() -> Option<Self> {
-        let place = Place::new();
+        let place = Place::listening();
         let root = place.path().parent().unwrap().to_owned();
         let program = built()?;
         let folder = root.join("share");

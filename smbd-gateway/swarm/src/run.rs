@@ -54,5 +54,5 @@ fn models(plan: &Plan) -> (Rc<RefCell<Client>>, Rc<RefCell<Server>>) {
     let mut client = Client::new(limits, plan.requests);
     let [near, far] = &plan.sim.nics;
     client.pool = Some(Pool::new(near.windows && far.send_with_invalidate));
-    (Rc::new(RefCell::new(client)), Rc::new(RefCell::new(Server::new())))
+    (Rc::new(RefCell::new(client)), Rc::new(RefCell::new(Server::default())))
 }

@@ -51,8 +51,8 @@ pub struct Server {
     next_async: u64,
 }
 
-impl Server {
-    pub fn new() -> Self {
+impl Default for Server {
+    fn default() -> Self {
         Self {
             files: [file(0), file(1), file(2)],
             decided: BTreeMap::new(),
@@ -67,7 +67,9 @@ impl Server {
             next_async: 1,
         }
     }
+}
 
+impl Server {
     pub fn has_answers(&self) -> bool {
         !self.waiting.is_empty()
     }

@@ -65,7 +65,7 @@ impl World {
         Self {
             relay: driver.heap.count(|| Relay::new(&config)),
             client: Client::new(limits, requests),
-            server: Server::new(),
+            server: Server::default(),
             ending,
             driver,
             chance,
