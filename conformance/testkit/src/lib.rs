@@ -22,7 +22,7 @@ pub mod broker;
 mod chance;
 #[cfg(feature = "client")]
 pub mod client;
-mod content;
+mod contents;
 #[cfg(feature = "crowd")]
 pub mod crowd;
 #[cfg(feature = "host")]
@@ -44,5 +44,5 @@ pub mod terminal;
 pub mod tester;
 
 pub use chance::Chance;
-pub use content::{content, folder, steps};
+pub use contents::{content, folder, steps};
 pub use law::Breach;
