@@ -2,16 +2,11 @@
 //!
 //! `BROKER_SEEDS=200000` runs so many seeds, `BROKER_SEED=7` that one, with all of its steps on standard error.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use smbd_testkit::broker::{Tape, World};
+use smbd_testkit::every_seed;
 
 /// What the debug build runs in some seconds.
 const SEEDS: u64 = 500;
-
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().expect("a number"))
-}
 
 /// Bytes of a seed (SplitMix64).
 fn bytes(seed: u64) -> Vec<u8> {
@@ -27,19 +22,5 @@ fn bytes(seed: u64) -> Vec<u8> {
 
 #[test]
 fn every_law_holds_with_every_seed() {
-    if let Some(seed) = variable("BROKER_SEED") {
-        let bytes = bytes(seed);
-        let end = World::new(Tape(&bytes), true).run();
-        panic!("seed {seed}: {end:?}");
-    }
-    let mut failed = Vec::new();
-    for seed in 0..variable("BROKER_SEEDS").unwrap_or(SEEDS) {
-        let bytes = bytes(seed);
-        match catch_unwind(AssertUnwindSafe(|| World::new(Tape(&bytes), false).run())) {
-            Ok(Ok(())) => {}
-            Ok(Err(breach)) => failed.push(format!("seed {seed}: {breach}")),
-            Err(_) => failed.push(format!("seed {seed}: panic")),
-        }
-    }
-    assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed.join("\n"));
+    every_seed("BROKER", SEEDS, usize::MAX, |seed, is_loud| World::new(Tape(&bytes(seed)), is_loud).run());
 }

@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`Chance`] | numbers from a seed |
+//! | [`every_seed`] | a test that runs many seeds, or one with all of its steps |
 //! | [`content`], [`steps`], [`folder`] | contents of files, and a folder of a test's own |
 //! | [`law!`], [`Breach`] | a law is demanded, and broken |
 //! | [`swarm`] | what swarms have in common: seeds, notes, summaries, a run to its end, a simulated stream, simulated memory |
@@ -36,6 +37,7 @@ pub mod samples;
 pub mod scenes;
 #[cfg(feature = "script")]
 pub mod script;
+mod seeds;
 #[cfg(feature = "swarm")]
 pub mod swarm;
 #[cfg(feature = "terminal")]
@@ -46,3 +48,4 @@ pub mod tester;
 pub use chance::Chance;
 pub use contents::{content, folder, steps};
 pub use law::Breach;
+pub use seeds::every_seed;

@@ -6,4 +6,4 @@ mod summary;
 mod world;
 
 pub use summary::Summary;
-pub use world::World;
+pub use world::{Ending, World};
