@@ -14,6 +14,7 @@
 //! | [`script`] | a broker that does what a test says, at the other end of an owner's sockets |
 //! | [`samples`] | messages of SMB2, one or more of each kind |
 //! | [`scenes`] | scenes of benchmarks: a client and a server over two devices |
+//! | [`slab`] | what the devices of benchmarks have: memory for messages, and completions |
 //! | [`crowd`] | many connections of one server, some of them busy, and the bytes that each holds |
 //! | [`tester`] | the user of tests, a server that knows only this user, and a client of it |
 //! | [`terminal`] | a terminal of a test's own |
@@ -38,6 +39,8 @@ pub mod scenes;
 #[cfg(feature = "script")]
 pub mod script;
 mod seeds;
+#[cfg(feature = "slab")]
+pub mod slab;
 #[cfg(feature = "swarm")]
 pub mod swarm;
 #[cfg(feature = "terminal")]

@@ -19,7 +19,8 @@ use smbd_link::link::{Link, Options};
 use smbd_link::transport::Heap;
 
 use super::hardware;
-use super::parts::{BATCH, Batch, Cable, Chained, Completion, Slab};
+use super::parts::{Cable, Chained};
+use crate::slab::{BATCH, Batch, Completion, Slab};
 
 const LIMITS: Limits = Limits {
     read_depth: 16,

@@ -6,7 +6,8 @@ use std::task::{Context, Waker};
 use smbd_core::{BufferDescriptorV1, RdmaVerb, Token};
 use smbd_link::transport::{Heap, Memory};
 
-use super::parts::{BATCH, Batch, Cable, Chained, Completion, End, Packet, Slab};
+use super::parts::{Cable, Chained, End, Packet};
+use crate::slab::{BATCH, Batch, Completion, Slab};
 
 /// As `ibv_post_recv`.
 #[inline(never)]
