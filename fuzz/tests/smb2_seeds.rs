@@ -4,7 +4,6 @@ use std::path::Path;
 use std::{env, fs};
 
 use smbd_smb2::wire::*;
-
 use smbd_testkit::samples::{Pool, each_request, each_response};
 
 fn seeds() -> Vec<(String, Vec<u8>)> {

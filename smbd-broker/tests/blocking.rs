@@ -9,7 +9,6 @@ use smbd_broker::owner::SendError;
 use smbd_broker::socket::{self, Deadline, Wanted};
 use smbd_broker::wire::{Age, Call, Command, Event as Told, Reply};
 use smbd_core::{BufferDescriptorV1, Token};
-
 use smbd_testkit::script::{End, LIMITS, Owner, Place, newcomer};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(60));

@@ -7,7 +7,6 @@ use std::thread;
 use smbd_broker::client::{Broker, Connection, Event, Incoming, connect, hand_over, take_over};
 use smbd_broker::socket::{self, PacketSocket, UnixPackets};
 use smbd_broker::wire::{Age, Call, Event as Told, Reply};
-
 use smbd_testkit::script::{End, Owner, Place, newcomer};
 
 fn run<T>(work: impl Future<Output = T>) -> T {

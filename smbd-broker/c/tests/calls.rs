@@ -15,7 +15,6 @@ use smbd_broker::socket;
 use smbd_broker::wire::{Age, Call, Command, Direction, Event as Told, Reply};
 use smbd_broker_c::api::*;
 use smbd_broker_c::types::*;
-
 use smbd_testkit::script::{End, Owner, Place, newcomer};
 
 const PATIENCE: c_int = 60_000;

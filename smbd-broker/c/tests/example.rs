@@ -8,11 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use smbd_broker::wire::{Age, Call, Command as Order, Direction, Event, Newcomer, PIECE_MAX};
-
 use smbd_testkit::script::{End, Owner, Place, newcomer};
-
-// The script needs it.
-use rustix as _;
 
 /// The library for C that belongs to this test, under the name by which programs look for it, in `folder`. It is the shared one: the archive
 /// lacks what the broker needs of RDMA when that is built along with it.

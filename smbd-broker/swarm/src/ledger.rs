@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use smbd_broker::wire::Rule;
 use smbd_core::Instant;
-
 use smbd_testkit::{Breach, law};
 
 /// The number of an owner: each process has another.

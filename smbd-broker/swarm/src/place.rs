@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 
 use smbd_sim::loops::Stage;
-
 use smbd_testkit::Breach;
 
 #[derive(Debug, Default)]

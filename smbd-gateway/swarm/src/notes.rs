@@ -3,7 +3,6 @@
 use smbd_core::Instant;
 use smbd_gateway::Ending;
 use smbd_smb2::relay::Statistics;
-
 use smbd_testkit::swarm::notes::{self, OfPair};
 
 /// What came of the gateway so far.

@@ -8,7 +8,6 @@ use smbd_sim::Side;
 use smbd_sim::nic::Personality;
 use smbd_sim::swarm::{self, Arranged, FaultKind, FaultLevel};
 use smbd_smb2::relay;
-
 use smbd_testkit::Chance;
 use smbd_testkit::swarm::pipe::Manner;
 

@@ -7,7 +7,6 @@ use smbd_core::{Access, BufferDescriptorV1, Instant, RegId};
 use smbd_link::Messages;
 use smbd_link::transport::Memory as _;
 use smbd_sim::Side;
-
 use smbd_testkit::Chance;
 use smbd_testkit::relay::Client;
 use smbd_testkit::swarm::Memory;

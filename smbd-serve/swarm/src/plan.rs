@@ -9,7 +9,6 @@ use smbd_sim::nic::Personality;
 use smbd_sim::swarm::{self, Arranged, FaultKind, FaultLevel};
 use smbd_smb2::security::RdmaTransforms;
 use smbd_smb2::wire::{Cipher, Dialect, SigningAlgorithm};
-
 use smbd_testkit::Chance;
 use smbd_testkit::swarm::pipe::Manner;
 

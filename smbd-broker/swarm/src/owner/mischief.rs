@@ -1,7 +1,6 @@
 //! What an owner must not do.
 
 use smbd_broker::wire::{Call, Command, Messages, Packet, Request};
-
 use smbd_testkit::Chance;
 
 /// Calls of a flood.

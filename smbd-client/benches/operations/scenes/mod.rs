@@ -4,7 +4,6 @@
 mod measured;
 
 use smbd_repository::instructions::{Operation, Work};
-
 use smbd_testkit::scenes::client::{self, What};
 use smbd_testkit::scenes::world::{Task, World};
 use smbd_testkit::scenes::{device, host, server};

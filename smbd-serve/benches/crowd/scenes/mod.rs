@@ -8,7 +8,6 @@ mod serves;
 use std::rc::Rc;
 
 use smbd_repository::instructions::{Operation, Work};
-
 use smbd_testkit::crowd::{BUSY, crowd, held};
 use smbd_testkit::scenes::client::{self, Opened, What};
 use smbd_testkit::scenes::world::{Task, World};

@@ -6,7 +6,6 @@ mod measured;
 mod serves;
 
 use smbd_repository::instructions::{Operation, Work};
-
 use smbd_testkit::scenes::client::{self, What};
 use smbd_testkit::scenes::world::{Task, World};
 use smbd_testkit::scenes::{device, host};

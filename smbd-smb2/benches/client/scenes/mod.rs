@@ -5,7 +5,6 @@ mod measured;
 use smbd_repository::instructions::{Operation as Scene, Work};
 use smbd_smb2::client::{Arrived, BufferId, Operation, Output, Params, Read, Reply};
 use smbd_smb2::wire::{BufferDescriptorV1, Channel, Token};
-
 use smbd_testkit::client::server::Setup;
 use smbd_testkit::client::world::{World, rdma};
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use smbd_core::Access;
 use smbd_smb2::relay::{BufferId, Way};
 use smbd_smb2::wire::{BufferDescriptorV1, Token};
-
 use smbd_testkit::relay::reverse;
 use smbd_testkit::{Breach, Chance, law};
 
