@@ -4,11 +4,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use smbd_smb2::wire::*;
-
-#[path = "../../smbd-smb2/tests/wire/samples.rs"]
-mod samples;
-
-use samples::{Pool, each_request, each_response};
+use smbd_testkit::samples::{Pool, each_request, each_response};
 
 fn seeds() -> Vec<(String, Vec<u8>)> {
     let pool = Pool {

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Packages of the workspace, and the targets that need exactly these.
-const NEEDS: [(&[&str], &[&str]); 5] = [
+const NEEDS: [(&[&str], &[&str]); 7] = [
     (&["smbd-core"], &["wire", "slice"]),
     (&["smbd-core", "smbd-sim"], &["connection", "modes", "pair", "canary"]),
-    (
-        &["smbd-core", "smbd-smb2"],
-        &["smb2", "relay", "reverse", "ntlm", "spnego", "smb2_client", "smb2_server"],
-    ),
-    (&["smbd-broker", "smbd-core", "smbd-smb2"], &["broker_wire", "broker"]),
+    (&["smbd-core", "smbd-smb2"], &["smb2", "relay", "reverse", "ntlm", "spnego", "smb2_server"]),
+    (&["smbd-core", "smbd-smb2", "smbd-testkit"], &["smb2_client"]),
+    (&["smbd-broker", "smbd-core", "smbd-smb2"], &["broker_wire"]),
+    (&["smbd-broker", "smbd-core", "smbd-smb2", "smbd-testkit"], &["broker"]),
     (
         &["smbd-conformance", "smbd-core", "smbd-program", "smbd-sim", "smbd-smb2", "smbd-tools"],
         &["capture", "messages", "monitor"],

@@ -9,10 +9,7 @@ use smbd_broker::owner::SendError;
 use smbd_broker::socket::{self, Deadline, Wanted};
 use smbd_broker::wire::{Age, Call, Command, Event as Told, Reply};
 use smbd_core::{BufferDescriptorV1, Token};
-
-use script::{End, LIMITS, Owner, Place, newcomer};
-
-mod script;
+use smbd_testkit::script::{End, LIMITS, Owner, Place, newcomer};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(60));
 const NOW: Option<Duration> = Some(Duration::ZERO);
@@ -43,7 +40,7 @@ fn orders(end: &mut End) -> Vec<String> {
 
 #[test]
 fn nothing_is_returned_when_the_time_is_over_and_what_comes_later_is_not_lost() {
-    let place = Place::new();
+    let place = Place::listening();
     let (mut owner, mut broker) = attached(&place);
     assert!(owner.next(NOW).unwrap().is_none());
     let (mut connection, mut end) = connected(&mut owner, &mut broker);
@@ -59,7 +56,7 @@ fn nothing_is_returned_when_the_time_is_over_and_what_comes_later_is_not_lost() 
 
 #[test]
 fn what_was_taken_is_told_with_what_is_said_next_and_by_itself_when_it_is_much() {
-    let place = Place::new();
+    let place = Place::listening();
     let (mut owner, mut broker) = attached(&place);
     let (mut connection, mut end) = connected(&mut owner, &mut broker);
     end.tell(&[message(b"one"), message(b"two")]);
@@ -88,7 +85,7 @@ fn what_was_taken_is_told_with_what_is_said_next_and_by_itself_when_it_is_much()
 
 #[test]
 fn a_connection_that_comes_before_the_answer_of_a_call_is_the_next_one() {
-    let place = Place::new();
+    let place = Place::listening();
     let (mut owner, mut broker) = attached(&place);
     let telling = thread::spawn(move || {
         let (tag, call, _) = broker.call();
@@ -104,7 +101,7 @@ fn a_connection_that_comes_before_the_answer_of_a_call_is_the_next_one() {
 
 #[test]
 fn a_call_without_an_answer_ends_when_its_time_is_over_and_its_late_answer_harms_no_other() {
-    let place = Place::new();
+    let place = Place::listening();
     let (mut owner, mut broker) = attached(&place);
     owner.set_timeout(NOW);
     let late = owner.listen(true).unwrap_err();
@@ -125,7 +122,7 @@ fn a_call_without_an_answer_ends_when_its_time_is_over_and_its_late_answer_harms
 
 #[test]
 fn slots_are_moved_and_come_back_with_their_result() {
-    let place = Place::new();
+    let place = Place::listening();
     let (mut owner, mut broker) = attached(&place);
     let (mut connection, mut end) = connected(&mut owner, &mut broker);
     let areas = owner.take(65_537).unwrap().unwrap();
@@ -155,7 +152,7 @@ fn slots_are_moved_and_come_back_with_their_result() {
 
 #[test]
 fn more_slots_are_asked_for_when_they_are_too_few_and_none_are_taken_when_there_are_no_more() {
-    let place = Place::new();
+    let place = Place::listening();
     let (mut owner, mut broker) = attached(&place);
     let slot = 65_536;
     let telling = thread::spawn(move || {
@@ -176,7 +173,7 @@ fn more_slots_are_asked_for_when_they_are_too_few_and_none_are_taken_when_there_
 
 #[test]
 fn what_was_read_is_not_given_away_and_what_was_not_read_is_read_by_the_next_owner_first() {
-    let place = Place::new();
+    let place = Place::listening();
     let (mut one, mut broker) = attached(&place);
     let (mut connection, mut end) = connected(&mut one, &mut broker);
     connection.send(b"answer", None).unwrap();
@@ -217,7 +214,7 @@ fn what_was_read_is_not_given_away_and_what_was_not_read_is_read_by_the_next_own
 
 #[test]
 fn no_more_is_sent_than_may_wait_and_the_end_is_told_with_its_reason() {
-    let place = Place::new();
+    let place = Place::listening();
     let (mut owner, mut broker) = attached(&place);
     let (mut connection, mut end) = connected(&mut owner, &mut broker);
     for _ in 0..4 {

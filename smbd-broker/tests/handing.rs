@@ -7,10 +7,7 @@ use std::thread;
 use smbd_broker::client::{Broker, Connection, Event, Incoming, connect, hand_over, take_over};
 use smbd_broker::socket::{self, PacketSocket, UnixPackets};
 use smbd_broker::wire::{Age, Call, Event as Told, Reply};
-
-use script::{End, Owner, Place, newcomer};
-
-mod script;
+use smbd_testkit::script::{End, Owner, Place, newcomer};
 
 fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -19,7 +16,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 
 /// An owner, and the broker's end of it.
 async fn attached() -> (Broker, Incoming, Owner) {
-    let place = Place::new();
+    let place = Place::listening();
     let path = place.path();
     let broker = thread::spawn(move || place.welcome());
     let (owner, incoming) = connect(&path, "test").await.unwrap();

@@ -1,6 +1,6 @@
 //! The bodies.
 
-#[cfg(feature = "smbd-broker")]
+#[cfg(feature = "broker")]
 mod broker;
 #[cfg(feature = "smbd-broker")]
 mod broker_wire;
@@ -33,7 +33,7 @@ mod smb2_server;
 mod spnego;
 mod wire;
 
-#[cfg(feature = "smbd-broker")]
+#[cfg(feature = "broker")]
 pub use broker::broker;
 #[cfg(feature = "smbd-broker")]
 pub use broker_wire::broker_wire;

@@ -10,7 +10,8 @@ const LINES_MAX: usize = 400;
 const TEST_LINES_MAX: usize = 650;
 
 fn is_test(path: &Path) -> bool {
-    path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs")
+    path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "testkit")
+        || path.ends_with("tests.rs")
 }
 
 #[test]

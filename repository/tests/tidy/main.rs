@@ -1,5 +1,5 @@
-//! What holds for all texts of the repository: modules of a folder do not import each other, files are short, words are those
-//! of the field, links lead somewhere, packages stand alone, and each dependency is used.
+//! What holds for all texts of the repository: modules of a folder do not import each other, files are short, words are those of the field,
+//! links lead somewhere, packages stand alone, a file belongs to one of them, and each dependency is used.
 //!
 //! Modules of one folder do not import each other, neither directly nor around: each can be read with those below it.
 //!
@@ -10,6 +10,7 @@ mod book;
 mod dependencies;
 mod graph;
 mod imports;
+mod joined;
 mod lengths;
 mod links;
 mod packages;
@@ -27,10 +28,7 @@ use std::path::{Path, PathBuf};
 use graph::{Cycle, cycles};
 
 /// Cycles that are known: the folder, and the modules in it.
-const KNOWN: [(&str, &[&str]); 1] = [
-    // Both are files of several programs, and each program has them under names of its own.
-    ("smbd-gateway/swarm/src", &["common", "model"]),
-];
+const KNOWN: [(&str, &[&str]); 0] = [];
 
 /// The texts of one crate, by their paths from its root file's folder. Programs of a package are crates of their own.
 fn sources(root: &Path) -> BTreeMap<PathBuf, String> {

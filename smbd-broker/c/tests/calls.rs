@@ -15,11 +15,7 @@ use smbd_broker::socket;
 use smbd_broker::wire::{Age, Call, Command, Direction, Event as Told, Reply};
 use smbd_broker_c::api::*;
 use smbd_broker_c::types::*;
-
-use script::{End, Owner, Place, newcomer};
-
-#[path = "../../tests/script/mod.rs"]
-mod script;
+use smbd_testkit::script::{End, Owner, Place, newcomer};
 
 const PATIENCE: c_int = 60_000;
 
@@ -62,7 +58,7 @@ fn take(broker: c_int, len: usize, max: usize) -> (c_int, Vec<iovec>) {
 
 #[test]
 fn what_is_no_handle_or_the_other_kind_of_one_is_an_error_and_so_is_closing_twice() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, _end) = connected(broker, &mut owner);
     for fd in [-1, 0, 2, 1_000_000] {
@@ -85,7 +81,7 @@ fn what_is_no_handle_or_the_other_kind_of_one_is_an_error_and_so_is_closing_twic
 
 #[test]
 fn null_pointers_and_arguments_that_are_not_valid_are_errors() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, _end) = connected(broker, &mut owner);
     unsafe {
@@ -115,7 +111,7 @@ fn null_pointers_and_arguments_that_are_not_valid_are_errors() {
 
 #[test]
 fn a_message_is_told_once_and_stays_until_there_is_room_for_all_of_it() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, mut end) = connected(broker, &mut owner);
     assert_eq!(event(connection, 0).0, 0);
@@ -153,7 +149,7 @@ fn a_message_is_told_once_and_stays_until_there_is_room_for_all_of_it() {
 
 #[test]
 fn a_message_is_put_together_of_its_pieces_and_invalidates_its_token() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, mut end) = connected(broker, &mut owner);
     let (mut one, mut two) = (*b"mess", *b"age");
@@ -188,7 +184,7 @@ fn a_message_is_put_together_of_its_pieces_and_invalidates_its_token() {
 
 #[test]
 fn a_slot_is_of_one_side_at_a_time_and_what_is_none_is_refused() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, mut end) = connected(broker, &mut owner);
     let (count, slots) = take(broker, 65_537, 8);
@@ -239,7 +235,7 @@ fn a_slot_is_of_one_side_at_a_time_and_what_is_none_is_refused() {
 
 #[test]
 fn slots_of_a_connection_that_was_closed_come_back_when_its_transfer_has_ended() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, mut end) = connected(broker, &mut owner);
     let serving = thread::spawn(move || {
@@ -279,7 +275,7 @@ fn slots_of_a_connection_that_was_closed_come_back_when_its_transfer_has_ended()
 
 #[test]
 fn a_connection_goes_to_another_owner_by_its_file_descriptor() {
-    let place = Place::new();
+    let place = Place::listening();
     let (broker, mut owner) = attached(&place);
     let (connection, mut end) = connected(broker, &mut owner);
     end.tell(&[Told::Received { remaining: 0, age: Age::New, bytes: b"one" }]);

@@ -8,14 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use smbd_broker::wire::{Age, Call, Command as Order, Direction, Event, Newcomer, PIECE_MAX};
-
-use script::{End, Owner, Place, newcomer};
-
-// The script needs it.
-use rustix as _;
-
-#[path = "../../tests/script/mod.rs"]
-mod script;
+use smbd_testkit::script::{End, Owner, Place, newcomer};
 
 /// The library for C that belongs to this test, under the name by which programs look for it, in `folder`. It is the shared one: the archive
 /// lacks what the broker needs of RDMA when that is built along with it.
@@ -70,7 +63,7 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
-        let place = Place::new();
+        let place = Place::listening();
         let root = place.path().parent().unwrap().to_owned();
         let program = built();
         let folder = root.join("share");

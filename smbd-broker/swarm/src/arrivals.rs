@@ -12,8 +12,8 @@ use crate::client::{Client, drive_to_end};
 use crate::ledger::Key;
 use crate::owner::{Shared, own};
 use crate::plan::{CONNECTIONS_MAX, ClientPlan, OwnerPlan};
-use crate::process::Process;
 use crate::{broker, place};
+use smbd_testkit::host::Process;
 
 /// How long a client waits that is not taken: a short time first.
 const AGAIN_AFTER: Duration = Duration::from_millis(1);
@@ -73,7 +73,7 @@ fn devices(shared: &Shared, config: &Config, show: bool) -> (Stage, usize) {
     let stage = Stage::new(&sim, show.then(smbd_sim::trace::Trace::kept), Rng::new(chance.bits()));
     stage.pass_to(shared.notes.now());
     let number = place::add(stage.clone());
-    shared.notes.count("connections", 1);
+    shared.notes.count("connections");
     (stage, number)
 }
 
@@ -90,7 +90,7 @@ pub async fn owner(shared: Rc<Shared>, plan: OwnerPlan) {
     }
     shared.notes.note(|seen| seen.is_disturbed = true);
     shared.notes.step(|| "an owner is killed".into());
-    shared.notes.count("owners killed", 1);
+    shared.notes.count("owners killed");
     process.kill();
     clock.sleep(AGAIN_AFTER).await;
     home.spawn(own(Rc::clone(&shared), plan, shared.new_owner()));
@@ -103,7 +103,7 @@ pub async fn lives(shared: Rc<Shared>) {
     let clock = shared.notes.clock().clone();
     clock.sleep(dies).await;
     if shared.clients.get() > 0 {
-        shared.notes.count("brokers killed", 1);
+        shared.notes.count("brokers killed");
         broker::kill(&shared);
         clock.sleep(AWAY).await;
         broker::start(&shared, 2);

@@ -11,9 +11,9 @@ use smbd_sim::loops::Stage;
 
 use crate::owner::Shared;
 use crate::place;
-use crate::process::Process;
 use crate::shared::Running;
 use crate::slot::Slot;
+use smbd_testkit::host::Process;
 
 /// Starts a broker.
 pub fn start(shared: &Rc<Shared>, instance: u64) {

@@ -8,6 +8,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use smbd_core::Instant;
+use smbd_testkit::host::Alarm;
+use smbd_testkit::swarm::notes::Timed;
 
 /// The time of a run. Clones are the same clock.
 #[derive(Clone, Debug)]
@@ -51,14 +53,6 @@ impl Clock {
         self.lock().sleepers.values().map(|(at, _)| *at).min()
     }
 
-    /// Wakes somebody later.
-    pub fn wake_in(&self, time: Duration, waker: Waker) {
-        let mut state = self.lock();
-        state.numbers += 1;
-        let (number, at) = (state.numbers, state.now.saturating_add(time));
-        state.sleepers.insert(number, (at, waker));
-    }
-
     pub fn sleep_until(&self, at: Instant) -> Sleep {
         let mut state = self.lock();
         state.numbers += 1;
@@ -68,6 +62,21 @@ impl Clock {
     pub fn sleep(&self, time: Duration) -> Sleep {
         let at = self.now().saturating_add(time);
         self.sleep_until(at)
+    }
+}
+
+impl Timed for Clock {
+    fn now(&self) -> Instant {
+        Self::now(self)
+    }
+}
+
+impl Alarm for Clock {
+    fn wake_in(&self, time: Duration, waker: Waker) {
+        let mut state = self.lock();
+        state.numbers += 1;
+        let (number, at) = (state.numbers, state.now.saturating_add(time));
+        state.sleepers.insert(number, (at, waker));
     }
 }
 

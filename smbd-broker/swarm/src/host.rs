@@ -10,9 +10,9 @@ use smbd_broker::server::{Boxed, Pair, System};
 use smbd_core::Instant;
 
 use crate::clock::Clock;
-use crate::model::Chance;
 use crate::slot::{Slot, slots};
 use crate::socket::{End, Passed, Sockets};
+use smbd_testkit::Chance;
 
 /// A host. Clones are the same.
 #[derive(Clone, Debug)]

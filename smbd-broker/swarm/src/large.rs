@@ -4,8 +4,8 @@ use smbd_broker::wire::AREAS_MAX;
 use smbd_core::{BufferDescriptorV1, Config, Params};
 use smbd_sim::swarm;
 
-use crate::model::Chance;
 use crate::words::{Kind, Request};
+use smbd_testkit::Chance;
 
 /// Bytes of a transfer that is large.
 pub const LEN: u32 = 8 << 20;

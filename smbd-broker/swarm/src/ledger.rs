@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use smbd_broker::wire::Rule;
 use smbd_core::Instant;
-
-use crate::law::{Breach, law};
+use smbd_testkit::{Breach, law};
 
 /// The number of an owner: each process has another.
 pub type OwnerNumber = usize;

@@ -9,18 +9,12 @@ mod client;
 mod clock;
 mod host;
 mod large;
-#[path = "../../../smbd-gateway/swarm/src/common/law.rs"]
-mod law;
 mod ledger;
-mod model;
 mod notes;
 mod owner;
 mod place;
 mod plan;
-mod process;
 mod run;
-#[path = "../../../smbd-gateway/swarm/src/common/seeds.rs"]
-mod seeds;
 mod shared;
 mod slot;
 mod socket;
@@ -30,11 +24,11 @@ mod tests;
 mod turns;
 mod words;
 
-use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Parser;
 use smbd_program::output;
+use smbd_testkit::swarm::{self, Seeds};
 
 /// The name of this program.
 const PROGRAM: &str = "smbd-broker-swarm";
@@ -46,33 +40,26 @@ const PROGRAM: &str = "smbd-broker-swarm";
 #[derive(Debug, Parser)]
 #[command(name = "smbd-broker-swarm", version)]
 struct Arguments {
-    /// Seeds: A..B, B not included
-    #[arg(long, value_name = "A..B", value_parser = seeds::range, default_value = "0..1000")]
-    seeds: Range<u64>,
-    /// One seed, with all of its steps
-    #[arg(long, value_name = "N", conflicts_with = "seeds")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    seeds: Seeds,
 }
 
 fn main() -> ExitCode {
-    match output::options(PROGRAM) {
-        Ok(arguments) => output::conclude(PROGRAM, play(arguments)),
-        Err(printed) => printed,
-    }
+    swarm::main(PROGRAM, play)
 }
 
 fn play(arguments: Arguments) -> Result<ExitCode, String> {
-    if let Some(seed) = arguments.seed {
-        output::write(&format!("{:#?}\n", plan::Plan::of(seed)))?;
-        let report = run::run(seed, true);
-        let (text, done, clients) = (report.text, report.done, report.clients);
-        output::write(&format!("{text}{done} of {clients} clients have done all\n"))?;
-        return match report.breach {
-            Some(breach) => output::write(&format!("seed {seed}: {breach}\n")).map(|()| ExitCode::FAILURE),
-            None => Ok(ExitCode::SUCCESS),
-        };
+    arguments.seeds.play(one, summary::many)
+}
+
+/// Plays a seed, and prints all of it.
+fn one(seed: u64) -> Result<ExitCode, String> {
+    output::write(&format!("{:#?}\n", plan::Plan::of(seed)))?;
+    let report = run::run(seed, true);
+    let (text, done, clients) = (report.text, report.done, report.clients);
+    output::write(&format!("{text}{done} of {clients} clients have done all\n"))?;
+    match report.breach {
+        Some(breach) => output::write(&format!("seed {seed}: {breach}\n")).map(|()| ExitCode::FAILURE),
+        None => Ok(ExitCode::SUCCESS),
     }
-    let summary = seeds::shown(arguments.seeds, summary::many);
-    output::write(&summary.to_string())?;
-    Ok(if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

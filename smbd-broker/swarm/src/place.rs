@@ -3,8 +3,7 @@
 use std::cell::RefCell;
 
 use smbd_sim::loops::Stage;
-
-use crate::law::Breach;
+use smbd_testkit::Breach;
 
 #[derive(Debug, Default)]
 struct Place {

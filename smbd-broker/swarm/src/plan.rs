@@ -11,9 +11,9 @@ use smbd_sim::swarm::{self, Arranged, FaultKind, FaultLevel};
 
 use crate::host::Scarcity;
 use crate::large::{self, Large};
-use crate::model::Chance;
-use crate::socket::Manner;
 use crate::words::Kind;
+use smbd_testkit::Chance;
+use smbd_testkit::host::Manner;
 
 /// Tells the plan's stream of chance from others of the seed.
 const SALT: u64 = 0x6272_6f6b_6572_0000;

@@ -11,13 +11,13 @@ use smbd_sim::{Rng, Side};
 
 use crate::clock::Clock;
 use crate::host::Host;
-use crate::law::{Breach, law};
-use crate::model::Chance;
 use crate::notes::Notes;
 use crate::owner::Shared;
 use crate::plan::Plan;
 use crate::socket::Sockets;
 use crate::{arrivals, place, turns};
+use smbd_testkit::Chance;
+use smbd_testkit::{Breach, law};
 
 /// Longer than any run takes, in virtual time.
 const LONGEST: Duration = Duration::from_secs(36_000);
@@ -76,8 +76,7 @@ fn play(shared: &Rc<Shared>, chance: &mut Chance) -> u32 {
     let notes = &shared.notes;
     let longest = Instant::ORIGIN.saturating_add(LONGEST);
     let mut turns = 0;
-    while tasks() > 0 && notes.look(|seen| seen.breach.is_none()) && turns < TOO_LONG && notes.now() < longest
-    {
+    while tasks() > 0 && notes.seen().breach.is_none() && turns < TOO_LONG && notes.now() < longest {
         turns += 1;
         if !turns::turn(notes.clock(), chance) {
             break;
@@ -134,7 +133,7 @@ fn is_excused(shared: &Shared, number: usize, failure: &Failure) -> bool {
 
 fn judge(shared: &Rc<Shared>, turns: u32) -> Report {
     let notes = &shared.notes;
-    if notes.look(|seen| seen.breach.is_none()) {
+    if notes.seen().breach.is_none() {
         notes.judge(of_end(shared));
     }
     let stages: Vec<Stage> = (0..place::stages()).filter_map(place::stage).collect();
@@ -143,13 +142,14 @@ fn judge(shared: &Rc<Shared>, turns: u32) -> Report {
     drop(shared.broker.borrow_mut().take());
     place::set_dying(false);
     for (number, stage) in stages.iter().enumerate() {
-        if notes.look(|seen| seen.breach.is_none())
+        let is_whole = notes.seen().breach.is_none();
+        if is_whole
             && let Some(failure) = stage.verdict().filter(|failure| !is_excused(shared, number, failure))
         {
             notes.judge(Err(format!("{failure} (connection {number})")));
         }
     }
-    if notes.look(|seen| seen.breach.is_none()) {
+    if notes.seen().breach.is_none() {
         let open = shared.sockets.open();
         notes.judge(if open == 0 { Ok(()) } else { Err(format!("leaks: {open} sockets are open")) });
     }
@@ -159,13 +159,13 @@ fn judge(shared: &Rc<Shared>, turns: u32) -> Report {
         faults.iter_mut().zip(of_stage).for_each(|(sum, more)| *sum += more);
     }
     let traces = stages.iter().filter_map(Stage::trace).map(|(_, text)| text);
-    let text: String =
-        notes.look(|seen| seen.steps.iter().flatten().map(|step| format!("{step}\n")).collect());
+    let seen = notes.seen();
+    let text: String = seen.steps.iter().flatten().map(|step| format!("{step}\n")).collect();
     Report {
-        breach: notes.look(|seen| seen.breach.clone()),
-        counts: notes.look(|seen| seen.counts.iter().map(|(name, count)| (*name, *count)).collect()),
+        breach: seen.breach.clone(),
+        counts: seen.counts.iter().map(|(name, count)| (*name, *count)).collect(),
         faults,
-        done: notes.look(|seen| seen.done),
+        done: seen.done,
         clients: shared.plan.clients.len(),
         is_gentle: shared.plan.is_gentle,
         text: text + &traces.collect::<String>(),
@@ -183,7 +183,10 @@ fn of_end(shared: &Shared) -> Result<(), Breach> {
             .collect::<String>()
     };
     law!("stall", tasks == 0, "{tasks} tasks have not ended at {:?}{}", shared.notes.now(), story());
-    let (done, excused) = shared.notes.look(|seen| (seen.done, seen.excused));
+    let (done, excused) = {
+        let seen = shared.notes.seen();
+        (seen.done, seen.excused)
+    };
     let all = shared.plan.clients.len();
     let are_served = done + excused == all;
     law!("stall", !shared.plan.is_gentle || are_served, "{done} of {all} clients were served to their end");

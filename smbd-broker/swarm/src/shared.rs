@@ -10,11 +10,11 @@ use smbd_broker::server::Hub;
 
 use crate::host::Host;
 use crate::ledger::{Ledger, OwnerNumber};
-use crate::model::Chance;
 use crate::notes::Notes;
 use crate::plan::Plan;
-use crate::process::Process;
 use crate::socket::Sockets;
+use smbd_testkit::Chance;
+use smbd_testkit::host::Process;
 
 /// A broker that runs.
 #[derive(Clone)]

@@ -3,8 +3,8 @@
 use smbd_sim::loops::Stage;
 
 use crate::clock::Clock;
-use crate::model::Chance;
 use crate::place;
+use smbd_testkit::Chance;
 
 /// Lets everybody go on who was woken; if nobody was, the next thing happens. `false` if nothing is left to happen.
 pub fn turn(clock: &Clock, chance: &mut Chance) -> bool {

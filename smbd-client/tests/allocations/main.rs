@@ -1,17 +1,18 @@
 //! How often the client's side of an operation allocates, when all that is allocated once is there: the call, the driver, the client of
 //! `smbd-smb2` and the link. What the devices and the server do is not counted.
 
-mod scenes;
+mod measured;
 
-use scenes::client::{self, What};
-use scenes::measured::allocations;
-use scenes::world::{Task, World};
-use scenes::{device, host, server};
+use smbd_testkit::scenes::client::{self, What};
+use smbd_testkit::scenes::world::{Task, World};
+use smbd_testkit::scenes::{device, host, server};
+
+use measured::allocations;
 
 /// The most allocations of one of several operations on 4 KiB, which go in messages or by RDMA.
 fn of(what: What, by_rdma: bool) -> u64 {
     let (initiator, acceptor) = device::links(&client::config(), &host::config());
-    let mut world = World(vec![Task::new(false, server::serve(acceptor))]);
+    let mut world = World::new(measured::poll, vec![Task::new(false, server::serve(acceptor))]);
     let opened = client::open(&mut world, initiator, if by_rdma { 0 } else { 4096 }, true);
     let mut one = || {
         allocations();

@@ -11,5 +11,3 @@ mod prompt;
 mod server;
 mod share;
 mod silent;
-mod small;
-mod terminal;

@@ -9,17 +9,17 @@ use smbd_client::Tcp;
 use smbd_client::copy::{self, Options};
 use smbd_client::{Error, Remote, Session, Settings, Share};
 use smbd_smb2::client::{BindError, Refused};
-use smbd_smb2::security::{Credentials, NtHash};
 use smbd_smb2::wire::{Capabilities, Command, Flags, Header, NtStatus};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep};
 
 use super::server::{content, folder, settings};
-use super::small::bindable::Says;
-use super::small::memory::Memory;
-use super::small::server::{Server, Setup};
-use super::small::tape::Tape;
+use smbd_testkit::client::bindable::Says;
+use smbd_testkit::client::memory::Memory;
+use smbd_testkit::client::server::{Server, Setup};
+use smbd_testkit::client::tape::Tape;
+use smbd_testkit::tester;
 
 /// Bytes of a piece.
 const PIECE: usize = 1 << 17;
@@ -117,8 +117,7 @@ fn two() -> Settings {
 }
 
 async fn login(remote: &Remote) -> Result<Session, Error> {
-    let hash = NtHash::of_password("secret");
-    remote.login(Credentials::User { user: "tester".into(), domain: String::new(), hash }).await
+    tester::login(remote, "secret").await
 }
 
 async fn second(session: &Session, ends: &[End; 2]) -> Result<(), Error> {

@@ -6,11 +6,11 @@ use tokio::task::spawn_blocking;
 
 use super::program::listen;
 use super::server::{Host, PASSWORD};
-use super::terminal::Terminal;
+use smbd_testkit::terminal::Terminal;
 
 /// The program asks, and this is typed. Returns what came of it, and what was seen behind the question.
 fn types(arguments: &[&str], typed: &str) -> (Output, String) {
-    let mut terminal = Terminal::new();
+    let mut terminal = Terminal::open();
     assert_eq!(terminal.modes(), [true; 3]);
     let child = terminal
         .starts(env!("CARGO_BIN_EXE_smbd-cp"), |cp| _ = cp.args(arguments).env_remove("SMBD_PASSWORD"));

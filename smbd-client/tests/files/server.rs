@@ -3,16 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use smbd_client::Tcp;
-use smbd_client::{Error, Remote, Session, Settings, Share};
-use smbd_smb2::security::{Credentials, NtHash, capital};
+use smbd_client::{Error, Remote, Settings, Share};
 use smbd_smb2::server::{self, Action, Connection, Files, Memory, Params, Server, Transport};
-use smbd_smb2::wire::Guid;
+pub use smbd_testkit::content;
+use smbd_testkit::tester;
+pub use smbd_testkit::tester::{NOW, PASSWORD, login, settings};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex};
 use tokio::task::JoinHandle;
-
-/// A FILETIME of 2026.
-pub const NOW: u64 = 0x01dc_5000_0000_0000;
-pub const PASSWORD: &str = "correct horse";
 
 /// A server with the shares `data` and `secret`, which is encrypted, and the user `tester`.
 #[derive(Clone)]
@@ -23,16 +20,16 @@ pub struct Host {
 
 impl Host {
     pub fn new(change: impl FnOnce(&mut Params)) -> Self {
-        let mut params = Params::new(Guid([0x51; 16]), "SERVER");
-        params.shares = vec![
-            server::Share::new("data"),
-            server::Share { is_encrypted: true, ..server::Share::new("secret") },
-        ];
-        change(&mut params);
-        let accounts =
-            |user: &str, _: &str| (capital(user) == "TESTER").then(|| NtHash::of_password(PASSWORD));
-        let files = (0..params.shares.len()).map(|_| Memory::new("data", NOW)).collect();
-        let server = Arc::new(Server::new(params, accounts).unwrap());
+        let mut count = 0;
+        let server = tester::server(|params| {
+            params.shares = vec![
+                server::Share::new("data"),
+                server::Share { is_encrypted: true, ..server::Share::new("secret") },
+            ];
+            change(params);
+            count = params.shares.len();
+        });
+        let files = (0..count).map(|_| Memory::new("data", NOW)).collect();
         Self { server, files: Arc::new(Mutex::new(Files::new(files))) }
     }
 
@@ -90,33 +87,7 @@ impl Host {
     }
 }
 
-pub async fn login(remote: &Remote, password: &str) -> Result<Session, Error> {
-    let hash = NtHash::of_password(password);
-    remote.login(Credentials::User { user: "tester".into(), domain: String::new(), hash }).await
-}
-
-pub fn settings() -> Settings {
-    Settings::new("server")
-}
-
-/// Bytes of which no part is like another.
-pub fn content(len: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let word = |_| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    };
-    let mut bytes: Vec<u8> = (0..len.div_ceil(8)).flat_map(word).collect();
-    bytes.truncate(len);
-    bytes
-}
-
 /// A folder of a test's own, empty.
 pub fn folder(test: &str) -> std::path::PathBuf {
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("files").join(test);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
+    smbd_testkit::folder(concat!(env!("CARGO_TARGET_TMPDIR"), "/files"), test)
 }

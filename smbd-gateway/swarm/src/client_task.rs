@@ -14,12 +14,13 @@ use smbd_sim::Side;
 use smbd_sim::loops::LoopEnd;
 use smbd_smb2::wire::{Header, NtStatus};
 
-use crate::memory::Memory;
-use crate::model::{Chance, Client, Server, elements};
 use crate::notes::Notes;
 use crate::plan::{End, Plan};
 use crate::registered::Registered;
 use crate::turns::AtDevice;
+use smbd_testkit::Chance;
+use smbd_testkit::relay::{Client, Server, elements};
+use smbd_testkit::swarm::Memory;
 
 /// Messages that wait for room in the connection.
 const WAITING_MAX: usize = 4;

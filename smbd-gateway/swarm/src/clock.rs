@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use smbd_core::Instant;
 use smbd_sim::loops::{Stage, Timer};
+use smbd_testkit::host::Alarm;
 
 thread_local! {
     static TIMERS: RefCell<Option<Timers>> = const { RefCell::new(None) };
@@ -47,8 +48,18 @@ impl Clock {
         with(|timers| timers.stage.now()).unwrap_or(Instant::ORIGIN)
     }
 
-    /// Wakes somebody later.
-    pub fn wake_in(&self, time: Duration, waker: Waker) {
+    pub fn sleep(&self, time: Duration) -> Sleep {
+        let number = with(|timers| {
+            timers.numbers += 1;
+            timers.running.insert(timers.numbers, timers.stage.sleep(time));
+            timers.numbers
+        });
+        Sleep { number: number.unwrap_or(0) }
+    }
+}
+
+impl Alarm for Clock {
+    fn wake_in(&self, time: Duration, waker: Waker) {
         let is_due = with(|timers| {
             let (now, mut timer) = (timers.stage.now(), timers.stage.sleep(time));
             timers.late.retain(|(at, _)| *at > now);
@@ -59,15 +70,6 @@ impl Clock {
         if is_due != Some(false) {
             waker.wake();
         }
-    }
-
-    pub fn sleep(&self, time: Duration) -> Sleep {
-        let number = with(|timers| {
-            timers.numbers += 1;
-            timers.running.insert(timers.numbers, timers.stage.sleep(time));
-            timers.numbers
-        });
-        Sleep { number: number.unwrap_or(0) }
     }
 }
 

@@ -15,10 +15,10 @@ use smbd_sim::Side;
 use smbd_sim::loops::Stage;
 use smbd_smb2::relay::{self, BufferId, Relay, Statistics};
 
-use crate::memory::Memory;
 use crate::notes::Notes;
 use crate::plan::{End, Plan};
 use crate::server_end::{Direct, Either, Stream as ByteStream};
+use smbd_testkit::swarm::Memory;
 
 /// As the program has them.
 pub const FLUSH_WITHIN: Duration = Duration::from_secs(1);

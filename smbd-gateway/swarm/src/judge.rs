@@ -8,10 +8,11 @@ use smbd_sim::loops::Stage;
 use smbd_smb2::relay::Reason;
 
 use crate::brokered;
-use crate::common::pipe::Pipe;
-use crate::model::{Breach, CANCEL, Client, Server, law};
 use crate::notes::Seen;
 use crate::plan::{End, Plan};
+use smbd_testkit::relay::{CANCEL, Client, Server};
+use smbd_testkit::swarm::pipe::Pipe;
+use smbd_testkit::{Breach, law};
 
 /// How long a broker takes at most to hand on what had come before the end of a connection.
 const HANDED_ON_WITHIN: Duration = Duration::from_secs(1);

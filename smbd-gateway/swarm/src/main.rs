@@ -8,36 +8,28 @@
 mod brokered;
 mod client_task;
 mod clock;
-mod common;
 mod gateway;
 mod judge;
-mod memory;
-mod model;
 mod notes;
 mod plan;
-#[path = "../../../smbd-broker/swarm/src/process.rs"]
-mod process;
 mod registered;
 mod reverse;
 mod run;
 mod scene;
 mod server_end;
 mod server_task;
-mod slot;
-#[path = "../../../smbd-broker/swarm/src/socket.rs"]
 mod socket;
 mod summary;
 #[cfg(test)]
 mod tests;
 mod turns;
 
-use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Parser;
 use smbd_program::output;
+use smbd_testkit::swarm::{self, Seeds, Show};
 
-use common::Show;
 use scene::Report;
 use summary::many;
 
@@ -50,12 +42,8 @@ const PROGRAM: &str = "smbd-gateway-swarm";
 #[derive(Debug, Parser)]
 #[command(name = "smbd-gateway-swarm", version)]
 struct Arguments {
-    /// Seeds: A..B, B not included
-    #[arg(long, value_name = "A..B", value_parser = common::seeds::range, default_value = "0..1000")]
-    seeds: Range<u64>,
-    /// One seed, with all of its steps
-    #[arg(long, value_name = "N", conflicts_with = "seeds")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    seeds: Seeds,
     /// The other way round: a client over the stream, a server on the other device
     #[arg(long, conflicts_with = "on_broker")]
     reverse: bool,
@@ -86,10 +74,7 @@ impl Direction {
 }
 
 fn main() -> ExitCode {
-    match output::options(PROGRAM) {
-        Ok(arguments) => output::conclude(PROGRAM, play(arguments)),
-        Err(printed) => printed,
-    }
+    swarm::main(PROGRAM, play)
 }
 
 fn play(arguments: Arguments) -> Result<ExitCode, String> {
@@ -98,21 +83,21 @@ fn play(arguments: Arguments) -> Result<ExitCode, String> {
         (false, true) => Direction::OnBroker,
         (false, false) => Direction::Forward,
     };
-    if let Some(seed) = arguments.seed {
-        let plan = match direction {
-            Direction::Forward => format!("{:#?}\n", plan::Plan::of(seed)),
-            Direction::OnBroker => {
-                let plan = plan::Plan::of(seed);
-                format!("{plan:#?}\n{:#?}\n", brokered::Plan::of(seed, &plan))
-            }
-            Direction::Reverse => format!("{:#?}\n", reverse::Plan::of(seed)),
-        };
-        output::write(&plan)?;
-        let report = direction.run(seed, Show::All);
-        let ending = report.ending.map_or_else(|| "not established".into(), |ending| ending.to_string());
-        return report.played.print(seed, &format!("planned: {}; ended: {ending}", report.end));
-    }
-    let summary = common::seeds::shown(arguments.seeds, |seeds, done| many(seeds, direction, done));
-    output::write(&summary.to_string())?;
-    Ok(if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    arguments.seeds.play(|seed| one(seed, direction), |seeds, done| many(seeds, direction, done))
+}
+
+/// Plays a seed, and prints all of it.
+fn one(seed: u64, direction: Direction) -> Result<ExitCode, String> {
+    let plan = match direction {
+        Direction::Forward => format!("{:#?}\n", plan::Plan::of(seed)),
+        Direction::OnBroker => {
+            let plan = plan::Plan::of(seed);
+            format!("{plan:#?}\n{:#?}\n", brokered::Plan::of(seed, &plan))
+        }
+        Direction::Reverse => format!("{:#?}\n", reverse::Plan::of(seed)),
+    };
+    output::write(&plan)?;
+    let report = direction.run(seed, Show::All);
+    let ending = report.ending.map_or_else(|| "not established".into(), |ending| ending.to_string());
+    report.played.print(seed, &format!("planned: {}; ended: {ending}", report.end))
 }

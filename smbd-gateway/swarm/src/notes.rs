@@ -3,8 +3,7 @@
 use smbd_core::Instant;
 use smbd_gateway::Ending;
 use smbd_smb2::relay::Statistics;
-
-use crate::common;
+use smbd_testkit::swarm::notes::{self, OfPair};
 
 /// What came of the gateway so far.
 #[derive(Debug, Default)]
@@ -24,6 +23,6 @@ pub struct OfGateway {
     pub is_broker_killed: Option<bool>,
 }
 
-pub type Seen = common::notes::Seen<OfGateway>;
+pub type Seen = notes::Seen<OfPair<OfGateway>>;
 
-pub type Notes = common::Notes<OfGateway>;
+pub type Notes = notes::Notes<OfPair<OfGateway>>;

@@ -8,9 +8,8 @@ use smbd_sim::Side;
 use smbd_sim::nic::Personality;
 use smbd_sim::swarm::{self, Arranged, FaultKind, FaultLevel};
 use smbd_smb2::relay;
-
-use crate::common::pipe::Manner;
-use crate::model::Chance;
+use smbd_testkit::Chance;
+use smbd_testkit::swarm::pipe::Manner;
 
 /// How a run is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,9 +7,9 @@ use smbd_core::{Access, BufferDescriptorV1, Instant, RegId};
 use smbd_link::Messages;
 use smbd_link::transport::Memory as _;
 use smbd_sim::Side;
-
-use crate::memory::Memory;
-use crate::model::{Chance, Client};
+use smbd_testkit::Chance;
+use smbd_testkit::relay::Client;
+use smbd_testkit::swarm::Memory;
 
 /// Lengths of registrations in bytes. Devices take as much in one segment.
 const LENGTHS: [u32; 3] = [500, 1500, 2000];

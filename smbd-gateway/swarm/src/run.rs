@@ -8,14 +8,15 @@ use smbd_smb2::relay;
 
 use crate::brokered;
 use crate::client_task::ClientTask;
-use crate::common::Show;
 use crate::gateway::serve;
 use crate::judge::judge;
-use crate::model::{Chance, Client, Limits, Pool, Server};
 use crate::plan::Plan;
 use crate::scene::{Report, Scene};
 use crate::server_task::ServerTask;
 use crate::turns::{drive_to_end, stay};
+use smbd_testkit::Chance;
+use smbd_testkit::relay::{Client, Limits, Pool, Server};
+use smbd_testkit::swarm::Show;
 
 /// Runs a seed: with a gateway that has a device, or with one on a broker.
 pub fn run(seed: u64, is_on_broker: bool, show: Show) -> Report {
@@ -53,5 +54,5 @@ fn models(plan: &Plan) -> (Rc<RefCell<Client>>, Rc<RefCell<Server>>) {
     let mut client = Client::new(limits, plan.requests);
     let [near, far] = &plan.sim.nics;
     client.pool = Some(Pool::new(near.windows && far.send_with_invalidate));
-    (Rc::new(RefCell::new(client)), Rc::new(RefCell::new(Server::new())))
+    (Rc::new(RefCell::new(client)), Rc::new(RefCell::new(Server::default())))
 }

@@ -10,12 +10,13 @@ use smbd_sim::{Rng, Side};
 use smbd_smb2::relay;
 
 use crate::clock;
-use crate::common::pipe::{self, Pipe, stream};
-use crate::common::{Breach, Place, Played, Show, TooLong, law, play, play_on};
-use crate::model::Chance;
 use crate::notes::{Notes, Seen};
 use crate::plan::Plan;
 use crate::server_end::Stream;
+use smbd_testkit::Chance;
+use smbd_testkit::swarm::pipe::{self, Pipe, stream};
+use smbd_testkit::swarm::{Place, Played, Show, TooLong, play, play_on};
+use smbd_testkit::{Breach, law};
 
 const TOO_LONG: TooLong = TooLong(400_000);
 
@@ -47,7 +48,12 @@ impl Scene {
         let mut chance = Chance::new(seed ^ 0x7275_6e00);
         let stage = Stage::new(&plan.sim, show.trace(), Rng::new(chance.bits()));
         clock::of_stage(Some(&stage));
-        play_on(Some(Place { stage: stage.clone(), home: gateway, watches_both: false }));
+        play_on(Some(Place {
+            stage: stage.clone(),
+            home: gateway,
+            watches_both: false,
+            shares_parts: false,
+        }));
         let notes = Notes::new(&stage, show == Show::All);
         let (near, far) = stream(&stage, plan.stream, &mut chance);
         let pipes = [Rc::clone(&near.to_peer), Rc::clone(&near.from_peer)];

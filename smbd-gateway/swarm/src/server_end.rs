@@ -8,9 +8,9 @@ use smbd_gateway::{self as gateway, Part};
 use smbd_link::transport::Memory as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::common::pipe::End;
-use crate::memory::Memory;
 use crate::notes::Notes;
+use smbd_testkit::swarm::Memory;
+use smbd_testkit::swarm::pipe::End;
 
 /// Goes between the stream and memory of the device in one call, as `Tcp`.
 pub struct Direct(pub Stream);

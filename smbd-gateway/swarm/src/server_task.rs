@@ -6,11 +6,12 @@ use std::task::Context;
 
 use smbd_core::Instant;
 
-use crate::common::pipe;
-use crate::model::{Chance, Client, Server};
 use crate::notes::Notes;
 use crate::plan::{End, Plan};
 use crate::turns::{AtStream, Tried, read, write};
+use smbd_testkit::Chance;
+use smbd_testkit::relay::{Client, Server};
+use smbd_testkit::swarm::pipe;
 
 pub struct ServerTask {
     pub plan: Rc<Plan>,

@@ -1,14 +1,15 @@
 use crate::Direction;
-use crate::common::Show;
 use crate::summary::many;
+use smbd_testkit::swarm::Show;
 
 #[test]
 fn every_law_holds_with_every_seed_and_everything_is_tried() {
     let summary = many(0..400, Direction::Forward, &|_| {});
     assert!(summary.failures.is_empty(), "{summary}");
-    assert!(summary.counts.len() == 8 && summary.counts.values().all(|count| *count > 0), "{summary}");
+    let counts = &summary.counts.0;
+    assert!(counts.len() == 8 && counts.values().all(|count| *count > 0), "{summary}");
     for ending in ["Client", "Server", "Relay", "NoSession", "RdmaWithoutSession", "Stopped"] {
-        assert!(summary.endings.contains_key(ending), "{ending}: {summary}");
+        assert!(summary.endings.of(ending) > 0, "{ending}: {summary}");
     }
     assert!(summary.done > 100, "{summary}");
 }
@@ -17,9 +18,10 @@ fn every_law_holds_with_every_seed_and_everything_is_tried() {
 fn on_a_broker_every_law_holds_with_every_seed_and_everything_is_tried() {
     let summary = many(0..400, Direction::OnBroker, &|_| {});
     assert!(summary.failures.is_empty(), "{summary}");
-    assert!(summary.counts.len() == 10 && summary.counts.values().all(|count| *count > 0), "{summary}");
+    let counts = &summary.counts.0;
+    assert!(counts.len() == 10 && counts.values().all(|count| *count > 0), "{summary}");
     for ending in ["Client", "Server", "Relay", "NoSession", "RdmaWithoutSession", "Stopped"] {
-        assert!(summary.endings.contains_key(ending), "{ending}: {summary}");
+        assert!(summary.endings.of(ending) > 0, "{ending}: {summary}");
     }
     assert!(summary.done > 100, "{summary}");
 }
@@ -29,10 +31,11 @@ fn the_other_way_round_every_law_holds_with_every_seed_and_everything_is_tried()
     let summary = many(0..400, Direction::Reverse, &|_| {});
     assert!(summary.failures.is_empty(), "{summary}");
     // Nothing is refused that way.
-    let is_tried = |(name, count): (&&str, &u64)| *count > 0 || *name == "requests refused";
-    assert!(summary.counts.len() == 8 && summary.counts.iter().all(is_tried), "{summary}");
+    let is_tried = |(name, count): (&String, &u64)| *count > 0 || name == "requests refused";
+    let counts = &summary.counts.0;
+    assert!(counts.len() == 8 && counts.iter().all(is_tried), "{summary}");
     for ending in ["Client", "Server", "Relay", "NoSession", "Stopped"] {
-        assert!(summary.endings.contains_key(ending), "{ending}: {summary}");
+        assert!(summary.endings.of(ending) > 0, "{ending}: {summary}");
     }
     assert!(summary.done > 80, "{summary}");
 }

@@ -10,9 +10,9 @@ use smbd_link::Messages;
 use smbd_link::handles::PollReady;
 use smbd_sim::loops::{LoopEnd, Timer};
 
-use crate::common::pipe;
-use crate::memory::Memory;
 use crate::notes::Notes;
+use smbd_testkit::swarm::Memory;
+use smbd_testkit::swarm::pipe;
 
 /// Bytes of the stream that are read at once.
 const ROOM: usize = 64 << 10;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use smbd_sim::memory::Buffer;
 
-use crate::common::law;
-use crate::model::Chance;
 use crate::shared::Shared;
 use crate::transforms::tamper;
+use smbd_testkit::Chance;
+use smbd_testkit::law;
 
 /// Fewer bytes may be the same by chance when they are encrypted.
 const FEW: usize = 8;

@@ -5,9 +5,9 @@ use smbd_link::transport::Memory;
 
 use crate::crossing::tampered;
 use crate::memory::OfServer;
-use crate::model::Chance;
 use crate::scene::scene;
 use crate::shared::Shared;
+use smbd_testkit::Chance;
 
 /// Looks at data of a connection of the server.
 pub struct Customs<M, N> {

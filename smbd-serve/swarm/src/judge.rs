@@ -3,11 +3,11 @@
 use smbd_smb2::server::{FileSystem as _, OpenParameters, SharePath};
 use smbd_smb2::wire::{AccessMask, CreateDisposition, CreateOptions, FileAttributes, ShareAccess, Text};
 
-use crate::common::{Breach, law};
 use crate::plan::{Carrier, End};
 use crate::server::Store;
 use crate::shared::{EPOCH, Shared};
 use crate::work::File;
+use smbd_testkit::{Breach, law};
 
 /// The laws of a run that is over.
 pub fn judge(shared: &Shared, (stores, files): (&[Store], &[File]), has_drained: bool) -> Result<(), Breach> {

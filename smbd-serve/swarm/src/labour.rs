@@ -6,11 +6,10 @@ use std::time::Duration;
 use smbd_core::Instant;
 use tokio::sync::{oneshot, watch};
 
-use crate::common::{Breach, law};
 use crate::memory::OfServer;
-use crate::model::Chance;
 use crate::plan::{End, How};
 use crate::shared::Shared;
+use smbd_testkit::{Breach, Chance, law};
 
 /// Bytes of buffers for RDMA, beyond which the server holds more than a client may have it hold.
 const HELD_MAX: usize = 64 << 20;

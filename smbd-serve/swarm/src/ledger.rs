@@ -10,9 +10,9 @@ use smbd_smb2::wire::{
     RdmaTransformType, SessionSetupFlags, SessionSetupRequest, SigningAlgorithm, transform,
 };
 
-use crate::common::{Breach, law};
 use crate::plan::Plan;
 use crate::transforms::{ByChannel, Stated, of_answer, of_request};
+use smbd_testkit::{Breach, law};
 
 /// Whose messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

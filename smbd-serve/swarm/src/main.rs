@@ -7,9 +7,6 @@
 //! somebody between them. A seed decides everything. One that fails is printed with the command that repeats it.
 
 mod carrier;
-#[path = "../../../smbd-gateway/swarm/src/common/mod.rs"]
-#[allow(dead_code, reason = "the swarm of the gateway uses more of it")]
-mod common;
 mod content;
 mod crossing;
 mod customs;
@@ -20,7 +17,6 @@ mod labour;
 mod ledger;
 mod memory;
 mod mischief;
-mod model;
 mod notes;
 mod plan;
 mod run;
@@ -34,15 +30,11 @@ mod tests;
 mod transforms;
 mod work;
 
-use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Parser;
 use smbd_program::output;
-
-use common::Show;
-use run::run;
-use summary::many;
+use smbd_testkit::swarm::{self, Seeds, Show};
 
 /// The name of this program.
 const PROGRAM: &str = "smbd-serve-swarm";
@@ -55,30 +47,23 @@ const PROGRAM: &str = "smbd-serve-swarm";
 #[derive(Debug, Parser)]
 #[command(name = "smbd-serve-swarm", version)]
 struct Arguments {
-    /// Seeds: A..B, B not included
-    #[arg(long, value_name = "A..B", value_parser = common::seeds::range, default_value = "0..1000")]
-    seeds: Range<u64>,
-    /// One seed, with all of its steps
-    #[arg(long, value_name = "N", conflicts_with = "seeds")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    seeds: Seeds,
 }
 
 fn main() -> ExitCode {
-    match output::options(PROGRAM) {
-        Ok(arguments) => output::conclude(PROGRAM, play(arguments)),
-        Err(printed) => printed,
-    }
+    swarm::main(PROGRAM, play)
 }
 
 fn play(arguments: Arguments) -> Result<ExitCode, String> {
-    if let Some(seed) = arguments.seed {
-        output::write(&format!("{:#?}\n", plan::Plan::of(seed)))?;
-        let report = run(seed, Show::All);
-        let of = |why: Option<String>| why.unwrap_or_else(|| "not at all".into());
-        let (client, server) = (of(report.client_ended), of(report.server_ended));
-        return report.played.print(seed, &format!("client ended: {client}\nserver ended: {server}"));
-    }
-    let summary = common::seeds::shown(arguments.seeds, many);
-    output::write(&summary.to_string())?;
-    Ok(if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    arguments.seeds.play(one, summary::many)
+}
+
+/// Plays a seed, and prints all of it.
+fn one(seed: u64) -> Result<ExitCode, String> {
+    output::write(&format!("{:#?}\n", plan::Plan::of(seed)))?;
+    let report = run::run(seed, Show::All);
+    let of = |why: Option<String>| why.unwrap_or_else(|| "not at all".into());
+    let (client, server) = (of(report.client_ended), of(report.server_ended));
+    report.played.print(seed, &format!("client ended: {client}\nserver ended: {server}"))
 }

@@ -9,35 +9,7 @@ use smbd_sim::Side;
 use smbd_sim::device::Placed;
 use smbd_sim::memory::{Buffer, Range};
 
-pub use crate::common::Memory;
-
-impl Memory {
-    /// Its first bytes.
-    pub fn bytes(&self, len: usize) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; len];
-        self.read_at(0, &mut bytes).ok().map(|()| bytes)
-    }
-}
-
-fn outside(offset: u32, len: usize) -> OutOfRange {
-    OutOfRange { offset, len: len as u64, size: 0 }
-}
-
-impl transport::Memory for Memory {
-    fn allocate(len: u32) -> Result<Self, OutOfMemory> {
-        Self::at_home(len).ok_or(OutOfMemory { len })
-    }
-
-    fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
-        // The driver encrypts a part, and copies one that is to be checked, while the peer may still use another part of the buffer, and
-        // with it the whole.
-        self.put_at(offset, bytes).map_err(|_| outside(offset, bytes.len()))
-    }
-
-    fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
-        self.copy_at(offset, out).map_err(|_| outside(offset, out.len()))
-    }
-}
+pub use smbd_testkit::swarm::Memory;
 
 /// Memory of which is known whether the peer has access to it.
 pub trait Watched: transport::Memory + Clone {
@@ -107,15 +79,11 @@ impl transport::Memory for Pooled {
     }
 
     fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
-        let filled =
-            if IS_PLAIN.get() { self.0.write_at(offset, bytes) } else { self.0.put_at(offset, bytes) };
-        filled.map_err(|_| outside(offset, bytes.len()))
+        if IS_PLAIN.get() { self.0.write_at(offset, bytes) } else { self.0.put_at(offset, bytes) }
     }
 
     fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
-        let len = out.len();
-        let read = if IS_PLAIN.get() { self.0.read_at(offset, out) } else { self.0.copy_at(offset, out) };
-        read.map_err(|_| outside(offset, len))
+        if IS_PLAIN.get() { self.0.read_at(offset, out) } else { self.0.copy_at(offset, out) }
     }
 }
 
@@ -170,12 +138,12 @@ impl transport::Memory for OfServer {
 
     fn fill(&self, offset: u32, bytes: &[u8]) -> Result<(), OutOfRange> {
         USED.set(Some(self.memory.range().buffer));
-        self.memory.write_at(offset, bytes).map_err(|_| outside(offset, bytes.len()))
+        self.memory.write_at(offset, bytes)
     }
 
     fn read(&self, offset: u32, out: &mut [u8]) -> Result<(), OutOfRange> {
         USED.set(Some(self.memory.range().buffer));
-        self.memory.read_at(offset, out).map_err(|_| outside(offset, out.len()))
+        self.memory.read_at(offset, out)
     }
 }
 

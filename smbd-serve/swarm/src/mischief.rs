@@ -14,9 +14,9 @@ use smbd_smb2::wire::{
 };
 
 use crate::ledger::{From, elements};
-use crate::model::Chance;
 use crate::notes::Notes;
 use crate::plan::{Mischief, Plan};
+use smbd_testkit::Chance;
 
 /// The key of a session, once its user has logged in.
 pub type Tap = Arc<Mutex<Option<Secret>>>;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common;
+use smbd_testkit::swarm::notes::{self, Counted, OfPair};
 
 /// What came of both sides so far.
 #[derive(Debug, Default)]
@@ -17,14 +17,10 @@ pub struct OfSides {
     pub counts: BTreeMap<&'static str, u64>,
 }
 
-pub type Notes = common::Notes<OfSides>;
+pub type Notes = notes::Notes<OfPair<OfSides>>;
 
-impl Notes {
-    pub fn count(&self, name: &'static str) {
-        self.add(name, 1);
-    }
-
-    pub fn add(&self, name: &'static str, count: u64) {
-        self.note(|seen| *seen.own.counts.entry(name).or_default() += count);
+impl Counted for OfSides {
+    fn counts(&mut self) -> &mut BTreeMap<&'static str, u64> {
+        &mut self.counts
     }
 }

@@ -9,9 +9,8 @@ use smbd_sim::nic::Personality;
 use smbd_sim::swarm::{self, Arranged, FaultKind, FaultLevel};
 use smbd_smb2::security::RdmaTransforms;
 use smbd_smb2::wire::{Cipher, Dialect, SigningAlgorithm};
-
-use crate::common::pipe::Manner;
-use crate::model::Chance;
+use smbd_testkit::Chance;
+use smbd_testkit::swarm::pipe::Manner;
 
 mod channels;
 

@@ -15,18 +15,18 @@ use smbd_smb2::client::{self, Client, RegistrationId};
 use smbd_smb2::wire::Guid;
 
 use crate::carrier::Overseen;
-use crate::common::pipe::stream;
-use crate::common::{Place, Played, Show, TooLong, play, play_on};
 use crate::ends::{answers, asks};
 use crate::judge::judge;
 use crate::memory::{Memory, Watched};
-use crate::model::Chance;
 use crate::plan::{Carrier, End, Plan};
 use crate::scene::{self, Scene};
 use crate::server::{Site, Store};
 use crate::several;
 use crate::shared::Shared;
 use crate::work::Work;
+use smbd_testkit::Chance;
+use smbd_testkit::swarm::pipe::stream;
+use smbd_testkit::swarm::{Place, Played, Show, TooLong, play, play_on};
 
 const TOO_LONG: TooLong = TooLong(600_000);
 
@@ -45,7 +45,12 @@ pub fn run(seed: u64, show: Show) -> Report {
     let plan = Rc::new(Plan::of(seed));
     let mut chance = Chance::new(seed ^ 0x7275_6e00);
     let stage = Stage::new(&plan.sim, show.trace(), Rng::new(chance.bits()));
-    play_on(Some(Place { stage: stage.clone(), home: Side::Initiator, watches_both: true }));
+    play_on(Some(Place {
+        stage: stage.clone(),
+        home: Side::Initiator,
+        watches_both: true,
+        shares_parts: true,
+    }));
     let shares = if plan.protection.has_secret { 2 } else { 1 };
     let files: Vec<_> = (0..shares).map(|_| Store::new(chance.one_in(4))).collect();
     let scene = Rc::new(Scene::new(&plan, &stage, show == Show::All, chance));

@@ -11,11 +11,11 @@ use crate::crossing::Crossing;
 use crate::labour::Labour;
 use crate::ledger::{From, Ledger, Nonces};
 use crate::mischief::{Changer, Overheard, Tap};
-use crate::model::Chance;
 use crate::notes::Notes;
 use crate::plan::Plan;
 use crate::shared::Shared;
 use crate::work::File;
+use smbd_testkit::Chance;
 
 /// Everything that both sides of a run are made of.
 pub struct Scene {

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::common::pipe::Pipe;
 use crate::ledger::Ledger;
 use crate::notes::Notes;
 use crate::plan::{Carrier, Plan};
+use smbd_testkit::swarm::pipe::Pipe;
 
 /// A FILETIME of 2026.
 pub const EPOCH: u64 = 0x01dc_5000_0000_0000;

@@ -5,8 +5,8 @@ use smbd_smb2::wire::{
     ReadResponseFlags, WriteRequest,
 };
 
-use crate::common::{Breach, law};
-use crate::model::Chance;
+use smbd_testkit::Chance;
+use smbd_testkit::{Breach, law};
 
 /// What a message says of data that go by RDMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,15 +3,17 @@
 
 mod scenes;
 
-use scenes::client::{self, What};
-use scenes::measured::allocations;
-use scenes::world::World;
-use scenes::{device, host, serves};
+use smbd_testkit::scenes::client::{self, What};
+use smbd_testkit::scenes::world::World;
+use smbd_testkit::scenes::{device, host};
+
+use scenes::measured::{self, allocations};
+use scenes::serves;
 
 /// The most allocations of one of several operations on 4 KiB, which go in messages or by RDMA.
 fn of(what: What, by_rdma: bool) -> u64 {
     let (initiator, acceptor) = device::links(&client::config(), &host::config());
-    let mut world = World(vec![serves::Serves::new().serve(acceptor)]);
+    let mut world = World::new(measured::poll, vec![serves::Serves::new().serve(acceptor)]);
     let opened = client::open(&mut world, initiator, if by_rdma { 0 } else { 4096 }, false);
     let mut one = || {
         allocations();

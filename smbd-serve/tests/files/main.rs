@@ -10,8 +10,6 @@ mod program;
 mod rdma_first;
 mod serve;
 mod service;
-#[path = "../../../smbd-client/tests/files/terminal.rs"]
-mod terminal;
 mod transforms;
 mod users;
 mod words;

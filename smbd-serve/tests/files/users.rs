@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::program::{Serve, command, text};
-use super::terminal::Terminal;
 use super::words::folder;
+use smbd_testkit::terminal::Terminal;
 
 /// Runs a command that gets a line: its status and what it said.
 fn user(arguments: &[&str], typed: &str) -> (Option<i32>, String) {
@@ -108,7 +108,7 @@ fn a_link_to_a_file_of_users_stays_one() {
 
 /// `user add` at a terminal, at which these are typed: the status, and what the program said.
 fn typed(file: &str, first: &str, again: &str) -> (Option<i32>, String) {
-    let mut terminal = Terminal::new();
+    let mut terminal = Terminal::open();
     let child = terminal.starts(env!("CARGO_BIN_EXE_smbd-serve"), |serve| {
         serve.args(["user", "add", file, "tester"]);
     });

@@ -3,12 +3,13 @@
 use bytes::Bytes;
 use smbd_smb2::client::*;
 use smbd_smb2::wire::*;
+use smbd_testkit::steps;
 
 use crate::server::{FILE, Setup};
 use crate::world::{Got, World, rdma};
 
 pub fn content(len: usize) -> Vec<u8> {
-    (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
+    steps(len, 0)
 }
 
 pub fn write(data: &[u8], buffer: Option<BufferId>) -> Operation<'static> {

@@ -1,6 +1,5 @@
 //! The client against a small server.
 
-mod bindable;
 mod binding;
 mod checks;
 mod covered;
@@ -8,11 +7,8 @@ mod events;
 mod flows;
 mod hostile;
 mod known;
-mod memory;
 mod orders;
 mod replays;
-mod server;
-mod tape;
 mod transforms;
-mod words;
-mod world;
+
+use smbd_testkit::client::{bindable, server, tape, world};

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use smbd_smb2::client::{BufferId, Failure, Operation, Read, TransformError, Write, WriteData};
 use smbd_smb2::security::RdmaTransforms;
 use smbd_smb2::wire::{Cipher, FileId, NtStatus, SigningAlgorithm, WriteFlags};
+use smbd_testkit::steps;
 
 use crate::rig::{Got, Pair, client_params, server_params};
 
@@ -41,10 +42,6 @@ fn open(how: How) -> (Pair, smbd_smb2::client::TreeHandle, FileId) {
     Pair::open(client, server)
 }
 
-fn content(len: usize, seed: u8) -> Vec<u8> {
-    (0..len).map(|at| ((at * 7 + at / 251) as u8).wrapping_add(seed)).collect()
-}
-
 fn write(file_id: FileId, offset: u64, length: u64) -> Operation<'static> {
     let data = WriteData::Buffer(BUFFER, length);
     Operation::Write(Write { file_id, offset, flags: WriteFlags::NONE, data })
@@ -65,7 +62,7 @@ proptest! {
         let how = ways()[way];
         let (mut pair, tree, file) = open(how);
         (pair.segment, pair.has_own_place) = (segment, has_own_place);
-        let data = content(len, seed);
+        let data = steps(len, seed);
         pair.buffers.insert(BUFFER, data.clone());
         prop_assert_eq!(pair.act(tree, &write(file, offset, len as u64)), Got::Moved(len as u64));
         let is_signed = matches!(how, How::Signed(_));
@@ -84,7 +81,7 @@ proptest! {
     ) {
         let how = ways()[way];
         let (mut pair, tree, file) = open(how);
-        let data = content(len, 3);
+        let data = steps(len, 3);
         pair.buffers.insert(BUFFER, data.clone());
         if !is_write {
             prop_assert_eq!(pair.act(tree, &write(file, 0, len as u64)), Got::Moved(len as u64));
@@ -127,7 +124,7 @@ proptest! {
 fn several_operations_under_way_have_a_nonce_each_and_none_sees_the_data_of_another() {
     for how in ways() {
         let (mut pair, tree, file) = open(how);
-        let all = content(400_000, 9);
+        let all = steps(400_000, 9);
         let ids: Vec<_> = (0..8_u64)
             .map(|at| {
                 let buffer = BufferId(10 + at);
@@ -162,7 +159,7 @@ fn without_a_common_transform_protected_data_go_in_messages() {
         (client.rdma_transforms, server.rdma_transforms, server.encrypted) = (offer, has, true);
         let (mut pair, tree, file) = Pair::open(client, server);
         assert_eq!(pair.client.uses_channel(tree, 5000), uses);
-        let (data, bytes) = (content(5000, 1), Bytes::from(content(5000, 1)));
+        let (data, bytes) = (steps(5000, 1), Bytes::from(steps(5000, 1)));
         pair.buffers.insert(BUFFER, data);
         let data = WriteData::Bytes(bytes, Some(BUFFER));
         let write = Operation::Write(Write { file_id: file, offset: 0, flags: WriteFlags::NONE, data });
@@ -176,8 +173,8 @@ fn without_protection_the_channel_is_used_as_before_although_transforms_were_neg
     let (mut client, mut server) = (client_params(), server_params());
     (client.rdma_transforms, server.rdma_transforms) = (RdmaTransforms::ALL, RdmaTransforms::ALL);
     let (mut pair, tree, file) = Pair::open(client, server);
-    pair.buffers.insert(BUFFER, content(5000, 1));
+    pair.buffers.insert(BUFFER, steps(5000, 1));
     assert_eq!(pair.act(tree, &write(file, 0, 5000)), Got::Moved(5000));
     assert_eq!(pair.act(tree, &read(file, 0, 5000)), Got::Moved(5000));
-    assert!(pair.to_server == [content(5000, 1)] && pair.to_client == pair.to_server);
+    assert!(pair.to_server == [steps(5000, 1)] && pair.to_client == pair.to_server);
 }

@@ -44,7 +44,7 @@ pub fn of(
 }
 
 pub fn content(len: usize) -> Vec<u8> {
-    (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
+    smbd_testkit::steps(len, 0)
 }
 
 /// A WRITE: its data as they go by RDMA, and the structure in its channel information.

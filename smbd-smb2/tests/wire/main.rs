@@ -8,4 +8,5 @@ mod layouts;
 mod places;
 mod rdma_transform;
 mod round_trip;
-mod samples;
+
+use smbd_testkit::samples;

@@ -8,9 +8,9 @@ use smbd_sim::Side;
 use smbd_sim::loops::{Block, Stage};
 
 use crate::large;
-use crate::law::{Breach, law};
-use crate::model::Chance;
 use crate::words::{Kind, Request, key, pattern};
+use smbd_testkit::Chance;
+use smbd_testkit::{Breach, law};
 
 /// Descriptors that name one buffer, at most.
 const PIECES: usize = 24;

@@ -1,6 +1,6 @@
 //! What a client must not say.
 
-use crate::model::Chance;
+use smbd_testkit::Chance;
 
 /// Another message in the place of a valid one.
 pub fn change(message: &[u8], chance: &mut Chance) -> Vec<u8> {

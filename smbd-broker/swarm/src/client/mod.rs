@@ -18,13 +18,13 @@ use smbd_sim::loops::{Block, LoopEnd, Stage};
 use smbd_smb2::wire::{Header, NegotiateResponse};
 
 use crate::large;
-use crate::law::{Breach, law};
-use crate::model::Chance;
 use crate::owner::Shared;
 use crate::plan::{ClientPlan, Leaves};
 use crate::words::{Answer, Kind, Request, key, negotiate, pattern, setup};
 use buffers::Buffers;
 pub use drive::drive_to_end;
+use smbd_testkit::Chance;
+use smbd_testkit::{Breach, law};
 
 /// Longer than the end of a connection may take.
 const LONG: Duration = Duration::from_secs(600);
@@ -260,7 +260,7 @@ impl Client {
         if let Some(rate) = self.plan.mischief
             && self.chance.one_in(rate)
         {
-            self.shared.notes.count("messages changed by clients", 1);
+            self.shared.notes.count("messages changed by clients");
             bytes = mischief::change(&bytes, &mut self.chance);
         }
         self.waiting.push_back(bytes.into());
@@ -306,7 +306,7 @@ impl Client {
             Phase::Beginning(_) => {
                 self.phase = Phase::Working;
                 self.step(|| "has a session".into());
-                self.shared.notes.count("sessions", 1);
+                self.shared.notes.count("sessions");
             }
             Phase::Working => {
                 let result = self.answer(&bytes);
@@ -326,7 +326,7 @@ impl Client {
             law!("answers", is_hostile, "request {} waits for no answer", answer.number);
             return Ok(());
         };
-        self.shared.notes.count("answers", 1);
+        self.shared.notes.count("answers");
         self.is_done |= self.asks_for_end && self.open.keys().all(|number| *number > self.next);
         let place = (&self.stage, self.connection);
         if is_hostile {
@@ -339,7 +339,7 @@ impl Client {
         if let Some(form) = large::form(&request)
             && moved == Some(large::LEN)
         {
-            self.shared.notes.count(form, 1);
+            self.shared.notes.count(form);
         }
         self.buffers.answered(place, &request, moved)
     }

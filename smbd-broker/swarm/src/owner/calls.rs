@@ -11,10 +11,10 @@ use super::asked::{Asked, parameters};
 use super::held::{Held, Line};
 use super::memory::Memory;
 use super::{Owner, mischief};
-use crate::law::{Breach, law};
 use crate::ledger::{Key, Record};
 use crate::slot::Slots;
 use crate::socket::{End, Passed};
+use smbd_testkit::{Breach, law};
 
 /// Answers that may wait for an owner, and some in its socket.
 const FLOODED_MAX: u64 = 330;
@@ -94,14 +94,14 @@ impl Owner {
             }
             News::New(newcomer) => self.on_new(newcomer, with),
             News::Moved { connection } => {
-                self.shared.notes.count("connections moved", 1);
+                self.shared.notes.count("connections moved");
                 self.step(|| format!("is told that connection {connection} has moved"));
                 Ok(())
             }
             News::Fault { why } => {
                 self.step(|| format!("is told of a mistake: {why}"));
                 law!("wire", self.plan.mischief.is_some(), "a mistake of an owner that makes none: {why}");
-                self.shared.notes.count("mistakes of owners told", 1);
+                self.shared.notes.count("mistakes of owners told");
                 Ok(())
             }
         }
@@ -115,7 +115,7 @@ impl Owner {
             return Err(format!("wire: NEW of {:?}", newcomer.peer));
         };
         self.step(|| format!("gets connection {connection} by {:?}", newcomer.rule));
-        self.shared.notes.count("connections given to owners", 1);
+        self.shared.notes.count("connections given to owners");
         let mut ledger = self.shared.ledger.borrow_mut();
         // What a broker has said that is gone is still read.
         if self.shared.instance() == self.instance {
@@ -232,7 +232,7 @@ impl Owner {
         let line = Line::new(socket, limits, &held.newcomer);
         let old = std::mem::replace(&mut held.line, line);
         held.old = (!std::mem::take(&mut held.is_between)).then_some(old);
-        self.shared.notes.count("connections attached", 1);
+        self.shared.notes.count("connections attached");
         Ok(())
     }
 

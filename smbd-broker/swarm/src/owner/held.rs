@@ -8,10 +8,10 @@ use smbd_broker::socket::{PacketBuffer, PacketSocket};
 use smbd_broker::wire::{Age, Event, Limits, Messages, Newcomer, Packet};
 use smbd_core::Instant;
 
-use crate::law::{Breach, law};
 use crate::ledger::OwnerNumber;
 use crate::socket::End;
 use crate::words::Request;
+use smbd_testkit::{Breach, law};
 
 /// What a message of the client counts at least, in bytes.
 const LEN_MIN: u32 = 256;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use smbd_broker::owner::Slots;
 use smbd_broker::wire::{self, Area};
 
-use crate::law::{Breach, law};
-use crate::model::Chance;
 use crate::slot::Slab;
+use smbd_testkit::Chance;
+use smbd_testkit::{Breach, law};
 
 pub struct Memory {
     slots: Slots,

@@ -1,8 +1,7 @@
 //! What an owner must not do.
 
 use smbd_broker::wire::{Call, Command, Messages, Packet, Request};
-
-use crate::model::Chance;
+use smbd_testkit::Chance;
 
 /// Calls of a flood.
 const FLOOD: usize = 700;

@@ -17,9 +17,9 @@ use smbd_core::Instant;
 
 use crate::clock::Sleep;
 use crate::ledger::{Key, OwnerNumber};
-use crate::model::Chance;
 use crate::plan::OwnerPlan;
 use crate::shared;
+use smbd_testkit::Chance;
 
 use asked::Asking;
 use held::Held;

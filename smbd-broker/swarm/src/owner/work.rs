@@ -11,8 +11,8 @@ use smbd_smb2::wire::{Command, Header};
 use super::asked::Asked;
 use super::held::{Came, Held, Moving, Todo};
 use super::{Mail, Owner, mischief};
-use crate::law::{Breach, law};
 use crate::words::{Answer, Kind, Request, key, pattern};
+use smbd_testkit::{Breach, law};
 
 /// How long what was ordered may take when a connection is ended, in milliseconds.
 const END_WITHIN: u32 = 60_000;
@@ -154,7 +154,7 @@ impl Owner {
         }
         held.is_introduced = true;
         self.step(|| format!("gets message {at} of connection {}, {} bytes", held.connection, bytes.len()));
-        self.shared.notes.count("messages of clients", 1);
+        self.shared.notes.count("messages of clients");
         if let Some(limits) = &self.limits {
             let line = held.old.as_mut().unwrap_or(&mut held.line);
             line.add_untaken(bytes.len(), limits)?;
@@ -194,7 +194,7 @@ impl Owner {
                 request.number, held.connection
             )
         });
-        self.shared.notes.count("transfers", 1);
+        self.shared.notes.count("transfers");
         let is_hostile = self.shared.ledger.borrow().is_hostile(held.connection);
         let is_sound = !is_hostile && self.plan.mischief.is_none();
         law!(
@@ -204,7 +204,7 @@ impl Owner {
             request.number
         );
         if is_success && areas.len() == AREAS_MAX {
-            self.shared.notes.count("transfers over 64 areas", 1);
+            self.shared.notes.count("transfers over 64 areas");
         }
         if *owner != self.number {
             // Whose slots they are knows what has to be in them. It may be gone.
@@ -223,9 +223,9 @@ impl Owner {
                     "request {}: what was read is not the client's",
                     request.number
                 );
-                self.shared.notes.count("bytes read by RDMA", u64::from(*len));
+                self.shared.notes.add("bytes read by RDMA", u64::from(*len));
             } else if is_success {
-                self.shared.notes.count("bytes written by RDMA", u64::from(*len));
+                self.shared.notes.add("bytes written by RDMA", u64::from(*len));
             }
             if self.chance.one_in(4) {
                 memory.check()?;
@@ -269,7 +269,7 @@ impl Owner {
                     self.step(|| {
                         format!("sends message {nth} of connection {}, {len} bytes", held.connection)
                     });
-                    self.shared.notes.count("messages to clients", 1);
+                    self.shared.notes.count("messages to clients");
                     Ok(None)
                 }
                 Err(SendError::Full) => Ok(Some(Todo::Say(bytes, token))),
@@ -361,7 +361,7 @@ impl Owner {
                 held.line.outgoing.push_back(packet);
                 continue;
             }
-            self.shared.notes.count("packets changed by owners", 1);
+            self.shared.notes.count("packets changed by owners");
             held.line.is_changed = true;
             let changed = match self.chance.below(4) {
                 0 => mischief::commands(&mut self.chance),

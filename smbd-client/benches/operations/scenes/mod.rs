@@ -1,22 +1,12 @@
 //! What is measured: operations on a file, with all that the client's side does for them: the call and its result, the driver, the client
 //! of `smbd-smb2`, the link, its endpoint, and the backend's bookkeeping. What the devices and the server do is not counted.
 
-pub mod client;
-#[path = "../../../../smbd-link/benches/pair/device.rs"]
-mod device;
-#[path = "../../../../smbd-link/benches/pair/hardware.rs"]
-mod hardware;
-mod host;
 mod measured;
-#[path = "../../../../smbd-link/benches/pair/parts.rs"]
-mod parts;
-mod server;
-mod world;
 
 use smbd_repository::instructions::{Operation, Work};
-
-use client::What;
-use world::{Task, World};
+use smbd_testkit::scenes::client::{self, What};
+use smbd_testkit::scenes::world::{Task, World};
+use smbd_testkit::scenes::{device, host, server};
 
 /// Data of 4 KiB go in messages if nobody asks for something else.
 const THRESHOLD: u32 = 4096;
@@ -64,7 +54,7 @@ pub const OPERATIONS: &[Operation] = &[
 
 fn play(count: u32, what: What, len: u32, threshold: u32) -> Work {
     let (initiator, acceptor) = device::links(&client::config(), &host::config());
-    let mut world = World(vec![Task::new(false, server::serve(acceptor))]);
+    let mut world = World::new(measured::poll, vec![Task::new(false, server::serve(acceptor))]);
     let opened = client::open(&mut world, initiator, threshold, true);
     // Whatever is allocated once is there.
     world.run(opened.operation(what, len, false));

@@ -1,8 +1,6 @@
 //! What is measured: many connections of a gateway, with what it does for them and keeps for them. Their ends are always ready and do
 //! nothing with data, and their buffers have no bytes. The bytes of the ends' queues are counted.
 
-#[path = "../../../../smbd-link/benches/crowd/mod.rs"]
-mod crowd;
 #[path = "../../../tests/ends/mod.rs"]
 #[allow(dead_code, reason = "what is copied is counted by a test only")]
 mod ends;
@@ -13,12 +11,10 @@ mod measured;
 
 use std::any::Any;
 
-// `crowd` counts with it.
-use allocation_counter as _;
-
+use allocation_counter::measure;
 use smbd_repository::instructions::{Operation, Work};
+use smbd_testkit::crowd::{BUSY, counted, crowd, held, is_counted};
 
-use crowd::{BUSY, counted, crowd, held, is_counted};
 use gateway::{Gateway, MIB, runtime};
 
 /// Requests of a connection that are under way at one time, and bytes of each.
@@ -80,7 +76,7 @@ fn connections(count: u32, turns: u32) -> Work {
         Box::new((all, runtime))
     };
     // What the ends make and the gateway drops is counted with it.
-    Box::new(move || if is_counted() { counted(play) } else { play() })
+    Box::new(move || if is_counted() { counted(bytes, play) } else { play() })
 }
 
 /// So many READs of those that are busy, in turn.
@@ -98,4 +94,9 @@ fn reads<const IDLE: u32>(count: u32) -> Work {
         drop(entered);
         Box::new((busy, idle, runtime))
     })
+}
+
+/// The bytes that are allocated by the work and kept.
+fn bytes(work: &mut dyn FnMut()) -> i64 {
+    measure(work).bytes_current
 }

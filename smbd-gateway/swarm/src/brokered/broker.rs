@@ -11,12 +11,12 @@ use smbd_sim::loops::Stage;
 
 use super::host::Host;
 use super::plan::Plan;
-use crate::common::law;
 use crate::gateway::note_over;
-use crate::memory::Memory;
 use crate::notes::Notes;
-use crate::process::Process;
 use crate::socket::{End, Sockets};
+use smbd_testkit::host::Process;
+use smbd_testkit::law;
+use smbd_testkit::swarm::Memory;
 
 pub struct Running {
     process: Process,

@@ -9,8 +9,8 @@ use smbd_broker::server::{Boxed, Pair, System};
 use smbd_core::Instant;
 
 use crate::clock::Clock;
-use crate::memory::Memory;
 use crate::socket::{End, Passed, Sockets};
+use smbd_testkit::swarm::Memory;
 
 /// A host. Clones are the same.
 #[derive(Clone, Debug)]

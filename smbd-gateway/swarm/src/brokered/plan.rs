@@ -6,9 +6,9 @@ use smbd_broker::broker::{Quotas, Settings};
 use smbd_broker::wire::Limits;
 
 use super::owner::SLOTS_MIN;
-use crate::model::Chance;
 use crate::plan::Plan as Rest;
-use crate::socket::Manner;
+use smbd_testkit::Chance;
+use smbd_testkit::host::Manner;
 
 /// Tells the broker's stream of chance from others of the seed.
 const SALT: u64 = 0x6272_6f6b_6572_0000;

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use smbd_core::Instant;
 
-use super::model::{Client, Device, Server};
+use super::device::Device;
 use super::plan::{End, Plan};
-use crate::common::pipe;
-use crate::model::Chance;
 use crate::notes::Notes;
 use crate::turns::{AtStream, Tried, read, write};
+use smbd_testkit::Chance;
+use smbd_testkit::relay::reverse::{Client, Server};
+use smbd_testkit::swarm::pipe;
 
 /// Bytes that it has to send, beyond which it asks for nothing new.
 const UNSENT_MAX: usize = 20_000;
@@ -115,7 +116,7 @@ impl ClientTask {
             Ok(bytes) => bytes,
             Err(tried) => return tried,
         };
-        let result = self.model.borrow_mut().receive(&bytes, &self.server.borrow(), &self.device.borrow());
+        let result = self.model.borrow_mut().receive(&bytes, &self.server.borrow(), &*self.device.borrow());
         self.notes.step(|| format!("client: receives {} bytes", bytes.len()));
         self.notes.judge(result);
         if self.chance.one_in(24) {

@@ -14,9 +14,9 @@ use smbd_smb2::relay::reverse::{self, Reverse};
 
 use super::plan::{End, Plan};
 use crate::gateway::{either, established, note_over, to_end};
-use crate::memory::Memory;
 use crate::notes::Notes;
 use crate::server_end::Stream;
+use smbd_testkit::swarm::Memory;
 
 type Linked<C> = Owned<LoopEnd<Memory>, BufferId, C>;
 

@@ -4,12 +4,13 @@ use smbd_gateway::Ending;
 use smbd_sim::loops::Stage;
 use smbd_smb2::relay::Reason;
 
-use super::model::{Client, Lie, Server};
 use super::plan::{End, Plan};
-use crate::common::pipe::Pipe;
 use crate::gateway::FLUSH_WITHIN;
-use crate::model::{Breach, CANCEL, law};
 use crate::notes::Seen;
+use smbd_testkit::relay::CANCEL;
+use smbd_testkit::relay::reverse::{Client, Lie, Server};
+use smbd_testkit::swarm::pipe::Pipe;
+use smbd_testkit::{Breach, law};
 
 /// The laws of a run that is over.
 pub fn judge(

@@ -2,9 +2,9 @@
 //! by RDMA.
 
 mod client_task;
+mod device;
 mod gateway;
 mod judge;
-mod model;
 mod plan;
 mod run;
 mod server_task;

@@ -6,9 +6,9 @@ use smbd_sim::swarm::FaultKind;
 use smbd_smb2::relay::reverse;
 use smbd_smb2::wire::Dialect;
 
-use super::model::{Lie, Limits};
-use crate::model::Chance;
 use crate::plan;
+use smbd_testkit::Chance;
+use smbd_testkit::relay::reverse::{Lie, Limits};
 
 /// How a run is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

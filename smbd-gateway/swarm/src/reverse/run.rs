@@ -7,15 +7,16 @@ use smbd_sim::Side;
 use smbd_smb2::relay::reverse;
 
 use super::client_task::ClientTask;
+use super::device::Device;
 use super::gateway::serve;
 use super::judge::judge;
-use super::model::{Client, Device, Server};
 use super::plan::Plan;
 use super::server_task::ServerTask;
-use crate::common::Show;
-use crate::model::Chance;
 use crate::scene::{Report, Scene};
 use crate::turns::{drive_to_end, stay};
+use smbd_testkit::Chance;
+use smbd_testkit::relay::reverse::{Client, Server};
+use smbd_testkit::swarm::Show;
 
 /// Runs a seed.
 pub fn run(seed: u64, show: Show) -> Report {

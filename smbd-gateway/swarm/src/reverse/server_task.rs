@@ -15,12 +15,14 @@ use smbd_sim::Side;
 use smbd_sim::loops::LoopEnd;
 use smbd_smb2::wire::Request;
 
-use super::model::{Client, Device, Lie, Server};
+use super::device::Device;
 use super::plan::{End, Plan};
-use crate::memory::Memory;
-use crate::model::{Chance, elements};
 use crate::notes::Notes;
 use crate::turns::AtDevice;
+use smbd_testkit::Chance;
+use smbd_testkit::relay::elements;
+use smbd_testkit::relay::reverse::{Client, Lie, Server};
+use smbd_testkit::swarm::Memory;
 
 /// Steps that wait for room in the connection, beyond which it answers nothing.
 const WAITING_MAX: usize = 40;
@@ -116,7 +118,7 @@ impl ServerTask {
         {
             (model.lie, self.state.lie) = (Some(lie), Some(lie));
         }
-        let result = model.answer(&self.client.borrow(), &mut device, &mut self.chance);
+        let result = model.answer(&self.client.borrow(), &mut *device, &mut self.chance);
         self.notes.judge(result);
         if self.state.lie.is_some() && model.lie.is_none() {
             self.notes.note(|seen| seen.is_struck = true);
@@ -151,7 +153,7 @@ impl ServerTask {
         }
         let mut model = self.model.borrow_mut();
         let before = model.received.len();
-        let result = model.receive(bytes, &self.client.borrow(), &self.device.borrow());
+        let result = model.receive(bytes, &self.client.borrow(), &*self.device.borrow());
         self.notes.step(|| format!("server: receives {:?}", &model.received[before..]));
         self.notes.judge(result);
         // All of the memory that it was given, to see that behind the data there is nothing.

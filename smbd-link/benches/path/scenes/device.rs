@@ -10,8 +10,9 @@ use smbd_core::backend::{
 use smbd_core::error::DisconnectReason;
 use smbd_core::{Budget, BufferDescriptorV1, Head, Input, Instant, Limits, RecvId, RegId, Token};
 use smbd_link::Waitable;
+use smbd_testkit::slab::{BATCH, Batch, Completion, Slab};
 
-use super::hardware::{BATCH, Batch, Chained, Completion, Hardware, Message, Slab};
+use super::hardware::{Chained, Hardware, Message};
 
 pub const NOW: Instant = Instant::ORIGIN;
 const LIMITS: Limits = Limits {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use smbd_core::{Head, RecvId, SendId, Token, WrId};
+use smbd_testkit::slab::{BATCH, Batch, Completion, Slab};
 
 /// A message on its way.
 #[derive(Clone, Copy)]
@@ -19,47 +20,6 @@ pub enum Chained {
     Send { id: SendId, is_signalled: bool, len: usize, invalidate: Option<Token> },
     Rdma { id: WrId, is_signalled: bool },
 }
-
-/// Memory that messages are in, a slot for each.
-#[derive(Clone)]
-pub struct Slab {
-    bytes: Vec<u8>,
-    slot_len: usize,
-}
-
-impl Slab {
-    pub fn new(slots: u32, slot_len: u32) -> Self {
-        let [slots, slot_len] = [slots, slot_len].map(|number| usize::try_from(number).expect("a size"));
-        Self { bytes: vec![0; slots * slot_len], slot_len }
-    }
-
-    /// Nothing comes any more, and nothing leaves.
-    pub fn forget(&mut self) {
-        self.bytes = Vec::new();
-    }
-
-    pub fn slot(&self, slot: u16) -> &[u8] {
-        let from = usize::from(slot) * self.slot_len;
-        &self.bytes[from..][..self.slot_len]
-    }
-
-    pub fn slot_mut(&mut self, slot: u16) -> &mut [u8] {
-        let from = usize::from(slot) * self.slot_len;
-        &mut self.bytes[from..][..self.slot_len]
-    }
-}
-
-#[derive(Clone, Copy)]
-pub enum Completion {
-    Work(WrId),
-    Received { id: RecvId, len: usize, invalidated: Option<Token> },
-}
-
-/// Most completions that are taken at once, as by `smbd-verbs`.
-pub const BATCH: usize = 16;
-
-/// Completions that were taken and not looked at yet.
-pub type Batch = VecDeque<Completion>;
 
 #[derive(Clone)]
 pub struct Hardware {

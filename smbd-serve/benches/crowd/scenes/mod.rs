@@ -1,32 +1,17 @@
 //! What is measured: many clients of one server, with what the server's side does for them and keeps for them: the server of `smbd-smb2`,
 //! the channel and the link. Tables of the endpoint and the backend, memory of devices, and files are not in the bytes.
 
-#[path = "../../../../smbd-client/benches/operations/scenes/client.rs"]
-#[allow(dead_code, reason = "the benchmark of the client uses more of it")]
-mod client;
-#[path = "../../../../smbd-link/benches/crowd/mod.rs"]
-mod crowd;
-#[path = "../../../../smbd-link/benches/pair/device.rs"]
-mod device;
-#[path = "../../../../smbd-link/benches/pair/hardware.rs"]
-mod hardware;
-#[path = "../../../../smbd-client/benches/operations/scenes/host.rs"]
-#[allow(dead_code, reason = "the benchmark of operations has one client")]
-mod host;
 mod measured;
-#[path = "../../../../smbd-link/benches/pair/parts.rs"]
-mod parts;
 #[path = "../../operations/scenes/serves.rs"]
 mod serves;
-#[path = "../../../../smbd-client/benches/operations/scenes/world.rs"]
-mod world;
 
 use smbd_repository::instructions::{Operation, Work};
+use smbd_testkit::crowd::{BUSY, crowd, held};
+use smbd_testkit::scenes::client::{self, Opened, What};
+use smbd_testkit::scenes::world::World;
+use smbd_testkit::scenes::{device, host};
 
-use client::{Opened, What};
-use crowd::{BUSY, crowd, held};
 use serves::Serves;
-use world::World;
 
 /// Bytes of an operation, and of a file.
 const LEN: u32 = 4 << 10;
@@ -75,13 +60,13 @@ struct Many {
 
 impl Many {
     fn new() -> Self {
-        Self { world: World::default(), serves: Serves::new() }
+        Self { world: World::new(measured::poll, Vec::new()), serves: Serves::new() }
     }
 
     /// A client with a file of its own.
     fn connect(&mut self, number: u32, threshold: u32) -> Opened {
         let (initiator, acceptor) = device::links(&client::config(), &host::config());
-        self.world.0.push(self.serves.serve(acceptor));
+        self.world.tasks.push(self.serves.serve(acceptor));
         let file = (format!("file {number}"), LEN);
         client::open_file(&mut self.world, initiator, threshold, false, file)
     }

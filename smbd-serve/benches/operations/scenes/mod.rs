@@ -2,26 +2,13 @@
 //! `smbd_serve` begins, the server of `smbd-smb2`, the channel, the link, its endpoint, and the backend's bookkeeping. What the devices and the
 //! client do is not counted, and files have no bytes.
 
-#[path = "../../../../smbd-client/benches/operations/scenes/client.rs"]
-#[allow(dead_code, reason = "the benchmark of the client uses more of it")]
-pub mod client;
-#[path = "../../../../smbd-link/benches/pair/device.rs"]
-mod device;
-#[path = "../../../../smbd-link/benches/pair/hardware.rs"]
-mod hardware;
-#[path = "../../../../smbd-client/benches/operations/scenes/host.rs"]
-mod host;
 mod measured;
-#[path = "../../../../smbd-link/benches/pair/parts.rs"]
-mod parts;
 mod serves;
-#[path = "../../../../smbd-client/benches/operations/scenes/world.rs"]
-mod world;
 
 use smbd_repository::instructions::{Operation, Work};
-
-use client::What;
-use world::World;
+use smbd_testkit::scenes::client::{self, What};
+use smbd_testkit::scenes::world::World;
+use smbd_testkit::scenes::{device, host};
 
 /// Data of 4 KiB go in messages if nobody asks for something else.
 const THRESHOLD: u32 = 4096;
@@ -57,7 +44,7 @@ pub const OPERATIONS: &[Operation] = &[
 
 fn play(count: u32, what: What, len: u32, threshold: u32) -> Work {
     let (initiator, acceptor) = device::links(&client::config(), &host::config());
-    let mut world = World(vec![serves::Serves::new().serve(acceptor)]);
+    let mut world = World::new(measured::poll, vec![serves::Serves::new().serve(acceptor)]);
     let opened = client::open(&mut world, initiator, threshold, false);
     // Whatever is allocated once is there.
     world.run(opened.operation(what, len, false));

@@ -17,10 +17,10 @@ use smbd_smb2::server::{Attributes, Entry, FileResult, FileSystem, OpenParameter
 use smbd_smb2::wire::{CreateAction, FileAttributes, NtStatus};
 use tokio::sync::watch;
 
-use super::client::{Sleep, Still};
-use super::device::Device;
-use super::host::{NOW, server};
-use super::world::Task;
+use smbd_testkit::scenes::client::{Sleep, Still};
+use smbd_testkit::scenes::device::Device;
+use smbd_testkit::scenes::host::{NOW, server};
+use smbd_testkit::scenes::world::Task;
 
 /// Files whose bytes are neither kept nor made: a READ has what was in the memory before.
 #[derive(Clone, Debug)]

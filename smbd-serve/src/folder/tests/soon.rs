@@ -41,7 +41,7 @@ fn bytes_in_memory_are_read_at_once_where_the_file_system_can_tell() {
         assert_eq!(rig.folder.read_soon(&file, 10, &mut [0; 20]), Ok(can.then_some(0)), "at the end");
         let mut read = [0; 10];
         memory.read(0, &mut read).unwrap();
-        assert!(!can || (&into[..7] == &CONTENT[3..] && read == CONTENT));
+        assert!(!can || (into[..7] == CONTENT[3..] && read == CONTENT));
     }
 }
 

@@ -6,7 +6,7 @@ use smbd_sim::Side;
 use smbd_sim::swarm::{Arranged, FaultKind};
 
 use super::{Carrier, End, Mischief, Plan, devices, mischief};
-use crate::model::Chance;
+use smbd_testkit::Chance;
 
 /// Tells its stream of chance from others of the seed.
 const SALT: u64 = 0x7477_6f6c_696e_6b73;

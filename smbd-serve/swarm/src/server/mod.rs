@@ -17,11 +17,11 @@ use smbd_smb2::server::{OperationId, Params, Server, Share};
 use smbd_smb2::wire::Guid;
 
 use crate::carrier::Overseen;
-use crate::common::{Breach, law};
 use crate::customs::Customs;
 use crate::plan::Plan;
 use crate::scene::Scene;
 use crate::work::{PASSWORD, USER};
+use smbd_testkit::{Breach, law};
 
 use around::Around;
 use carried::Carried;

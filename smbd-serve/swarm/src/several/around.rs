@@ -9,9 +9,9 @@ use smbd_core::Instant;
 use smbd_sim::loops::{Stage, Timer};
 
 use crate::ledger::told;
-use crate::model::Chance;
 use crate::scene::Scene;
 use crate::shared::{EPOCH, Shared};
+use smbd_testkit::Chance;
 
 /// What a connection of the client has around it.
 #[derive(Clone)]

@@ -7,12 +7,12 @@ use smbd_client::Session;
 use smbd_sim::loops::Stage;
 use tokio::sync::oneshot;
 
-use crate::common::{Breach, law};
 use crate::memory::Pooled;
 use crate::notes::Notes;
 use crate::plan::Plan;
 use crate::scene::Scene;
 use crate::server::Site;
+use smbd_testkit::{Breach, law};
 
 /// Operations of a run that fail because messages are changed.
 const FAILURES_MAX: usize = 20;

@@ -6,7 +6,7 @@ use smbd_client::Error;
 use super::LOOKED_AT;
 use super::fate::{Fate, Standing};
 use super::worker::{Worker, bytes};
-use crate::common::{Breach, law};
+use smbd_testkit::{Breach, law};
 
 impl Worker {
     /// Does something with a name. `None`: the session is over.

@@ -5,8 +5,8 @@ use smbd_smb2::client::Failure;
 use smbd_smb2::wire::NtStatus;
 
 use super::crew::Crew;
-use crate::common::{Breach, law};
 use crate::plan::Carrier;
+use smbd_testkit::{Breach, law};
 
 /// How a session stood when an operation began.
 #[derive(Clone, Copy, Debug)]

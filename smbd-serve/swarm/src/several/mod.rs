@@ -24,8 +24,6 @@ use smbd_sim::loops::{LoopEnd, Stage};
 use smbd_smb2::client::RegistrationId;
 
 use crate::carrier::Overseen;
-use crate::common::law;
-use crate::common::pipe::{End, stream};
 use crate::ends::{answers, asks};
 use crate::memory::Pooled;
 use crate::plan::{Carrier, Channels, Plan};
@@ -33,6 +31,8 @@ use crate::scene::Scene;
 use crate::server::Site;
 use around::Around;
 use crew::Crew;
+use smbd_testkit::law;
+use smbd_testkit::swarm::pipe::{End, stream};
 
 /// Bytes of a small file that are asked for.
 const LOOKED_AT: u32 = 1000;
@@ -153,7 +153,7 @@ fn is_sound(scene: &Scene, number: usize) -> bool {
 }
 
 /// The laws of a run that is over.
-pub fn judge(scene: &Scene) -> Result<(), crate::common::Breach> {
+pub fn judge(scene: &Scene) -> Result<(), smbd_testkit::Breach> {
     Pooled::forget_all();
     let (plan, seen) = (&scene.shared.plan, scene.shared.notes.seen());
     if plan.channels.is_none() {

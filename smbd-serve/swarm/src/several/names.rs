@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::common::{Breach, law};
+use smbd_testkit::{Breach, law};
 
 /// The names in a directory.
 #[derive(Debug, Default)]

@@ -10,8 +10,8 @@ use super::crew::Crew;
 use super::fate::Standing;
 use super::worker::Worker;
 use super::{Driver, channel, is_sound, open, remote};
-use crate::common::law;
 use crate::work::{PASSWORD, USER};
+use smbd_testkit::law;
 
 impl Crew {
     /// All of it.

@@ -6,8 +6,8 @@ use smbd_smb2::wire::NtStatus;
 
 use super::crew::Crew;
 use super::fate::{Fate, Standing};
-use crate::common::{Breach, law};
 use crate::work::{self, Claim, check_read};
+use smbd_testkit::{Breach, law};
 
 /// A READ or WRITE.
 pub struct Transfer {

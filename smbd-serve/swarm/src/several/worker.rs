@@ -11,9 +11,9 @@ use super::crew::Crew;
 use super::fate::{Fate, Standing};
 use super::names::Names;
 use super::transfer::Transfer;
-use crate::common::law;
-use crate::model::Chance;
 use crate::work::{self, Claim};
+use smbd_testkit::Chance;
+use smbd_testkit::law;
 
 /// The most bytes of a file.
 const FILE_MAX: usize = 1 << 18;

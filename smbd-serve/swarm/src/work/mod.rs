@@ -21,12 +21,12 @@ use smbd_sim::Side;
 use smbd_sim::loops::Timer;
 use smbd_smb2::client::{BufferId, Client, DataPart, Failure, OperationId, Refused, Reply, SessionHandle};
 
-use crate::common::{Breach, law};
 use crate::memory::Watched;
 use crate::mischief::Tap;
-use crate::model::Chance;
 use crate::plan::End;
 use crate::shared::Shared;
+use smbd_testkit::Chance;
+use smbd_testkit::{Breach, law};
 
 pub use outcome::check_read;
 pub use setup::{PASSWORD, USER};

@@ -7,9 +7,9 @@ use smbd_smb2::wire::{NtStatus, Response};
 
 use super::state::{Claim, File, Kept, Running, Step, What, expected, names};
 use super::{Phase, Work};
-use crate::common::{Breach, law};
 use crate::memory::Watched;
 use crate::shared::Shared;
+use smbd_testkit::{Breach, law};
 
 /// What is kept of a result.
 pub fn keep(result: Result<Reply<'_>, Failure>) -> Kept {

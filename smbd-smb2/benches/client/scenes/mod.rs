@@ -1,27 +1,12 @@
 //! What is measured: operations of a client that is logged in by the server of its tests. What the server does is not counted.
 
 mod measured;
-#[path = "../../../tests/client/memory.rs"]
-#[allow(dead_code, reason = "the tests use more of it")]
-mod memory;
-#[path = "../../../tests/client/server.rs"]
-#[allow(dead_code, reason = "the tests use more of it")]
-mod server;
-#[path = "../../../tests/client/tape.rs"]
-#[allow(dead_code, reason = "the tests use more of it")]
-mod tape;
-#[path = "../../../tests/client/words.rs"]
-mod words;
-#[path = "../../../tests/client/world.rs"]
-#[allow(dead_code, reason = "the tests use more of it")]
-mod world;
 
 use smbd_repository::instructions::{Operation as Scene, Work};
 use smbd_smb2::client::{Arrived, BufferId, Operation, Output, Params, Read, Reply};
 use smbd_smb2::wire::{BufferDescriptorV1, Channel, Token};
-
-use server::Setup;
-use world::{World, rdma};
+use smbd_testkit::client::server::Setup;
+use smbd_testkit::client::world::{World, rdma};
 
 pub const OPERATIONS: &[Scene] = &[
     Scene::new("client_read", "a READ of 1 MiB by RDMA, from the call to its result", |count| {

@@ -3,12 +3,10 @@
 use std::collections::VecDeque;
 
 use smbd_smb2::relay::*;
+use smbd_testkit::relay::{Client, Server};
+use smbd_testkit::{Breach, Chance, law};
 
-use super::chance::Chance;
-use super::client::Client;
 use super::heap::Heap;
-use super::server::Server;
-use super::{Breach, law};
 
 /// What goes to the server.
 enum Out {

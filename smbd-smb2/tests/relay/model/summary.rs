@@ -1,7 +1,8 @@
 //! What all runs together have tried.
 
-use super::world::{Ending, World};
+use smbd_smb2::relay::Statistics;
 
+/// Of either direction.
 #[derive(Debug, Default)]
 pub struct Summary {
     runs: u64,
@@ -17,10 +18,9 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub fn add(&mut self, world: &World) {
-        let statistics = world.relay.statistics();
+    pub fn add(&mut self, statistics: &Statistics, is_closed: bool) {
         self.runs += 1;
-        self.closed += u64::from(world.ending != Ending::Quiet);
+        self.closed += u64::from(is_closed);
         self.requests += statistics.requests.iter().map(|(_, count)| count).sum::<u64>();
         self.read += statistics.bytes.rdma_read;
         self.written += statistics.bytes.rdma_write;
@@ -33,10 +33,15 @@ impl Summary {
         }
     }
 
-    /// Whether each thing was tried.
-    pub fn has_all(&self) -> bool {
+    /// Whether each thing was tried that goes both ways, and those that `others` counts. A few runs need not.
+    pub fn has_all(&self, others: &[u64]) -> bool {
         let counts =
             [self.closed, self.read, self.written, self.encrypted, self.signed, self.split, self.lowered];
-        self.runs < 1000 || (!counts.contains(&0) && self.refusals.values().all(|count| *count > 0))
+        self.runs < 1000 || !(counts.contains(&0) || others.contains(&0))
+    }
+
+    /// Whether each request was refused that can be.
+    pub fn has_all_refusals(&self) -> bool {
+        self.runs < 1000 || self.refusals.values().all(|count| *count > 0)
     }
 }

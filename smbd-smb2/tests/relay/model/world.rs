@@ -1,12 +1,10 @@
 //! A run: what happens next is drawn; then everything is let go on, and nothing may be left.
 
 use smbd_smb2::relay::*;
+use smbd_testkit::relay::{CANCEL, Client, Limits, Server};
+use smbd_testkit::{Breach, Chance, law};
 
-use super::chance::Chance;
-use super::client::{CANCEL, Client, Limits};
 use super::driver::Driver;
-use super::server::Server;
-use super::{Breach, law};
 
 /// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +65,7 @@ impl World {
         Self {
             relay: driver.heap.count(|| Relay::new(&config)),
             client: Client::new(limits, requests),
-            server: Server::new(),
+            server: Server::default(),
             ending,
             driver,
             chance,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use smbd_core::Access;
 use smbd_smb2::relay::{BufferId, Way};
 use smbd_smb2::wire::{BufferDescriptorV1, Token};
-
-use crate::model::{Breach, Chance, law};
+use smbd_testkit::relay::reverse;
+use smbd_testkit::{Breach, Chance, law};
 
 /// What a buffer is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Device {
     unsent: [Vec<u32>; 2],
     regions: BTreeMap<u32, Region>,
     /// Of tokens whose access has ended: what was in the buffer then.
-    pub closed: BTreeMap<u32, Vec<u8>>,
+    closed: BTreeMap<u32, Vec<u8>>,
     next_token: u32,
 }
 
@@ -154,20 +154,6 @@ impl Device {
         Ok(())
     }
 
-    /// Whether the server has access.
-    pub fn is_open(&self, token: u32) -> bool {
-        self.regions.contains_key(&token)
-    }
-
-    /// Memory that the server reads or writes; `None` if it has no access any more. A whole buffer is registered.
-    pub fn access(&mut self, descriptor: &BufferDescriptorV1, access: Access) -> Option<&mut Vec<u8>> {
-        let region = self.regions.get(&descriptor.token.0)?;
-        if region.access != access || region.address != descriptor.offset {
-            return None;
-        }
-        Some(&mut self.buffers[region.buffer.way as usize][usize::from(region.buffer.index)])
-    }
-
     /// Whether no buffer is used.
     pub fn is_quiet(&self) -> bool {
         let is_idle = self.states.iter().flatten().all(|state| *state == State::Idle);
@@ -178,5 +164,24 @@ impl Device {
     pub fn has_work(&self) -> bool {
         let mut states = self.states.iter().flatten();
         states.any(|state| matches!(state, State::Registering(_) | State::Ending(_)))
+    }
+}
+
+impl reverse::Device for Device {
+    fn is_open(&self, token: u32) -> bool {
+        self.regions.contains_key(&token)
+    }
+
+    fn closed(&self, token: u32) -> &[u8] {
+        &self.closed[&token]
+    }
+
+    /// A whole buffer is registered.
+    fn access(&mut self, descriptor: &BufferDescriptorV1, access: Access) -> Option<&mut Vec<u8>> {
+        let region = self.regions.get(&descriptor.token.0)?;
+        if region.access != access || region.address != descriptor.offset {
+            return None;
+        }
+        Some(&mut self.buffers[region.buffer.way as usize][usize::from(region.buffer.index)])
     }
 }

@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use smbd_smb2::relay::reverse::{Action, Arrived, Event, Reverse, ServerBytes};
 use smbd_smb2::relay::{BufferId, Idle, Placement, Reason, Room, Source, Way};
 
-use super::client::Client;
 use super::device::Device;
-use super::server::Server;
-use crate::model::{Breach, Chance, law};
+use smbd_testkit::relay::reverse::{Client, Server};
+use smbd_testkit::{Breach, Chance, law};
 
 /// What goes to the client.
 enum Out {

@@ -4,11 +4,11 @@ use smbd_smb2::relay::reverse::{Config, Event, Params, Reverse};
 use smbd_smb2::relay::{Reason, Room, Side};
 use smbd_smb2::wire::Dialect;
 
-use super::client::{Client, Limits};
 use super::device::Device;
 use super::driver::Driver;
-use super::server::{Lie, Server};
-use crate::model::{Breach, CANCEL, Chance, law};
+use smbd_testkit::relay::CANCEL;
+use smbd_testkit::relay::reverse::{Client, Lie, Limits, Server};
+use smbd_testkit::{Breach, Chance, law};
 
 /// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

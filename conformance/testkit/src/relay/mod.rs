@@ -1,0 +1,12 @@
+//! Models of a client and a server around a relay of `smbd-smb2`. They share nothing with it but the fields of messages.
+
+mod client;
+mod message;
+mod pool;
+pub mod reverse;
+mod server;
+
+pub use client::{CANCEL, Client, Limits, append};
+pub use message::{decrypt, elements, encrypt, is_sealed, seal};
+pub use pool::Pool;
+pub use server::{CREDITS, FILE_LEN, Server, elements_or_none, file};
