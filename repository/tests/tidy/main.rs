@@ -28,7 +28,11 @@ use std::path::{Path, PathBuf};
 use graph::{Cycle, cycles};
 
 /// Cycles that are known: the folder, and the modules in it.
-const KNOWN: [(&str, &[&str]); 0] = [];
+const KNOWN: [(&str, &[&str]); 2] = [
+    // Each of the two models holds its messages against the records of the other.
+    ("conformance/testkit/src/relay", &["client", "server"]),
+    ("conformance/testkit/src/relay/reverse", &["client", "server"]),
+];
 
 /// The texts of one crate, by their paths from its root file's folder. Programs of a package are crates of their own.
 fn sources(root: &Path) -> BTreeMap<PathBuf, String> {

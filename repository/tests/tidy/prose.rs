@@ -78,7 +78,7 @@ fn hidden_subjects(paragraph: &str) -> usize {
     starts.filter(|(at, _)| !asks(&paragraph[*at..])).count()
 }
 
-/// What is wrong with a text, once for each place.
+/// The faults of a text, one for each place.
 fn faults(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for paragraph in paragraphs(text) {

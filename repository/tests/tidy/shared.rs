@@ -13,7 +13,7 @@ const SHARED: [&str; 8] =
     ["Mutex", "RwLock", "Condvar", "OnceLock", "LazyLock", "UnsafeCell", "thread_local", "LocalKey"];
 /// What the line above says.
 const REASON: &str = "// Shared: ";
-/// What is on the way of a message, from the protocol to the device and to what drives both.
+/// The code on the way of a message, from the protocol to the device and to what drives both.
 const ON_THE_WAY: [&str; 5] =
     ["smbd-core/src", "smbd-link/src", "smbd-verbs/src", "smbd-client/src/drive", "smbd-gateway/src/pump"];
 

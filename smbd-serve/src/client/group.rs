@@ -184,7 +184,7 @@ impl<F: Served, A: Surroundings> Group<F, A> {
         self.turned_away
     }
 
-    /// Takes what is told when all connections have ended.
+    /// Takes news when all connections have ended.
     fn hear_late(&mut self, told: Told<A>) {
         match told {
             Told::Completed(Completed { id, .. }) => self.running.end(id),

@@ -25,7 +25,7 @@ use crate::served::Served;
 /// Clients by ClientGuid.
 type Groups<A> = BTreeMap<[u8; 16], (ConnectionId, Teller<A>)>;
 
-/// The first connection of a client, and what its task is told.
+/// The first connection of a client, and the inbox of its task.
 pub(super) struct Opening<A> {
     pub(super) newcomer: Box<Newcomer<A>>,
     pub(super) number: ConnectionId,
@@ -185,7 +185,7 @@ impl<F: Served, A: Surroundings> Host<F, A> {
         }
     }
 
-    /// Gives a client no connections any more.
+    /// Gives a client no further connections.
     pub(super) fn forget(&self, guid: Option<Guid>, number: ConnectionId) {
         if let Some(guid) = guid
             && let Entry::Occupied(group) = self.groups().entry(guid.0)
@@ -215,7 +215,7 @@ impl<F: Served, A: Surroundings> Host<F, A> {
         self.retry();
     }
 
-    /// Tells a client of the end of an operation. One that has left is told nothing.
+    /// Reports the end of an operation to its client. A client that has left hears of nothing.
     pub(super) fn tell(&self, number: ConnectionId, completed: Completed) {
         if let Some(teller) = self.clients().get(&number) {
             teller.completed(completed);

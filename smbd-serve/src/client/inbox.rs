@@ -1,4 +1,4 @@
-//! What the task of a client is told by others: threads, other clients, and connections that come later.
+//! News for the task of a client, from threads, other clients, and connections that come later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,11 +14,11 @@ use crate::link::Data;
 /// refused.
 pub(super) const JOINING_MAX: usize = 64;
 
-/// Of the sessions that are replaced, so many may wait for a client's task: other clients make them. A client whose task takes none is
+/// The number of replaced sessions that may wait for a client's task. Other clients replace them. A client whose task takes none is
 /// ended, because it could keep a session that is replaced.
 pub(super) const REPLACED_MAX: usize = 1024;
 
-/// What a client's task is told.
+/// News for a client's task.
 pub(super) enum Told<A> {
     Completed(Completed),
     /// The user has another session, of another client, which replaces this one.
@@ -32,7 +32,7 @@ pub(super) enum Told<A> {
     Joined(Box<Newcomer<A>>),
 }
 
-/// An operation of a client has ended, which its task is told once. There are at most as many operations as credits of the client's
+/// An operation of a client has ended. Its task hears of each operation once. There are at most as many operations as credits of the client's
 /// connections, and requests that wait (`Params::waiting_max`): that is the limit of what waits for the task.
 #[derive(Debug)]
 pub(super) struct Completed {
@@ -57,7 +57,7 @@ struct Waiting {
     joining: AtomicUsize,
 }
 
-/// By which a client's task is told.
+/// The sending side of a client's inbox.
 pub(super) struct Teller<A> {
     tell: UnboundedSender<Told<A>>,
     waiting: Arc<Waiting>,
@@ -73,18 +73,18 @@ impl<A> Clone for Teller<A> {
 pub(super) enum NotJoined<A> {
     /// [`JOINING_MAX`] others wait.
     Full(Box<Newcomer<A>>),
-    /// The client has no task any more.
+    /// The client no longer has a task.
     Gone(Box<Newcomer<A>>),
 }
 
 impl<A> Teller<A> {
-    /// An operation has ended. A client that has left is told nothing.
+    /// Reports the end of an operation. A client that has left hears of nothing.
     pub(super) fn completed(&self, completed: Completed) {
         // It is about to leave.
         let _ = self.tell.send(Told::Completed(completed));
     }
 
-    /// A session is replaced.
+    /// Reports that a session is replaced.
     pub(super) fn replaced(&self, session_id: u64, user: Arc<str>) {
         let told = match self.waiting.replaced.fetch_add(1, Ordering::Relaxed) {
             ..REPLACED_MAX => Told::Replaced { session_id, user },
@@ -109,37 +109,37 @@ impl<A> Teller<A> {
     }
 }
 
-/// What the task has not looked at yet.
+/// News that the task has not looked at yet.
 pub(super) struct Inbox<A> {
     told: UnboundedReceiver<Told<A>>,
     waiting: Arc<Waiting>,
 }
 
-/// An inbox, and who tells it.
+/// An inbox, and its sending side.
 pub(super) fn inbox<A>() -> (Teller<A>, Inbox<A>) {
     let ((tell, told), waiting) = (unbounded_channel(), Arc::<Waiting>::default());
     (Teller { tell, waiting: Arc::clone(&waiting) }, Inbox { told, waiting })
 }
 
 impl<A> Inbox<A> {
-    /// What is told next; `None` if nobody can tell anything any more.
+    /// The next news; `None` if no sender is left.
     pub(super) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Told<A>>> {
         self.told.poll_recv(cx).map(|told| self.taken(told))
     }
 
-    /// As [`Self::poll_recv`], if it is there.
+    /// The next news, if some waits.
     pub(super) fn try_recv(&mut self) -> Option<Told<A>> {
         let told = self.told.try_recv().ok();
         self.taken(told)
     }
 
-    /// As [`Self::poll_recv`].
+    /// Waits for the next news.
     pub(super) async fn recv(&mut self) -> Option<Told<A>> {
         let told = self.told.recv().await;
         self.taken(told)
     }
 
-    /// There is room for another one.
+    /// Makes room for another one.
     fn taken(&self, told: Option<Told<A>>) -> Option<Told<A>> {
         let counted = match &told {
             Some(Told::Replaced { .. }) => &self.waiting.replaced,

@@ -69,7 +69,7 @@ impl<F: Served, A: Surroundings> Group<F, A> {
         }
     }
 
-    /// The client does not want to wait for a lock any more.
+    /// The client no longer wants to wait for a lock.
     pub(super) fn cancel(&mut self, id: OperationId) {
         let ended = self.host.files().cancel(self.number, id);
         if let Some(completion) = ended {

@@ -142,7 +142,7 @@ fn read_to(file: &dyn File, offset: u64, (memory, len): (&dyn Memory, u32)) -> R
     })
 }
 
-/// Reads `len` bytes in steps, each from a place in the file on, behind so many bytes.
+/// Reads `len` bytes in steps, each from a place in the file on, behind the bytes that are done.
 fn read_steps(
     offset: u64,
     len: usize,

@@ -124,7 +124,7 @@ impl Labour {
         self.did(connections);
     }
 
-    /// An operation is carried out. What the plan has behind so many happens to the client's connections.
+    /// An operation is carried out. The plan may have the client's connections end behind a number of operations.
     pub fn did(&self, connections: [&Shared; 2]) {
         self.done.set(self.done.get() + 1);
         self.strike(connections[0]);

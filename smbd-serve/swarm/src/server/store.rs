@@ -52,7 +52,7 @@ impl Store {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads data to memory of a connection, which is told to who watches what crosses.
+    /// Reads data to memory of a connection, and reports them to the watch of what crosses.
     fn read_memory(
         &mut self,
         file: u64,
