@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::carry::{Soon, carry_out, soon};
+use super::group::admit;
 use super::host::Host;
 use super::inbox::{Inbox, JOINING_MAX, REPLACED_MAX, Told};
 use super::member::{End, First, Newcomer};
@@ -413,15 +414,20 @@ fn a_session_that_is_replaced_is_told_to_all_others() {
     assert!(matches!(told, Some(Told::Replaced { session_id: 9, user }) if &*user == "tester"));
 }
 
+/// A connection whose first message is none, and its end.
+fn newcomer() -> (Box<Newcomer<TokioTime>>, oneshot::Receiver<End>) {
+    let (ended, end) = oneshot::channel();
+    let (around, first) = (TokioTime::start(), First::Past(Bytes::new()));
+    let link = Box::new(Channel::new(Tcp::over(duplex(1).0), around));
+    (Box::new(Newcomer { around, link, first, news: Box::new(|_| {}), ended }), end)
+}
+
 #[tokio::test]
 async fn connections_of_a_client_that_nobody_takes_are_refused_beyond_a_limit() {
     let (rig, guid) = (Rig::new("joining"), Some(Guid([3; 16])));
     let give = || {
-        let (ended, end) = oneshot::channel();
-        let (around, first) = (TokioTime::start(), First::Past(Bytes::new()));
-        let link = Box::new(Channel::new(Tcp::over(duplex(1).0), around));
-        let newcomer = Newcomer { around, link, first, news: Box::new(|_| {}), ended };
-        (rig.host.give(guid, Box::new(newcomer)), end)
+        let (newcomer, end) = newcomer();
+        (rig.host.give(guid, newcomer), end)
     };
     let (mut first, _end) = give();
     assert!(first.is_some());
@@ -439,6 +445,19 @@ async fn connections_of_a_client_that_nobody_takes_are_refused_beyond_a_limit() 
     assert!(give().0.is_none(), "another client has left");
     rig.host.forget(guid, opening.number);
     assert!(give().0.is_some());
+}
+
+#[tokio::test]
+async fn a_connection_that_comes_when_its_client_ends_is_the_first_of_another_one() {
+    let (rig, guid, stop) = (Rig::new("late"), Some(Guid([3; 16])), watch::channel(false).1);
+    let [(first, first_end), (second, second_end)] = [newcomer(), newcomer()];
+    // Neither is looked at before this task waits, and the first message ends the client.
+    admit(&rig.host, guid, first, &stop, DRAIN);
+    admit(&rig.host, guid, second, &stop, DRAIN);
+    let why = first_end.await.unwrap().why;
+    assert_eq!(second_end.await.unwrap().why, why);
+    // Nothing is left of either.
+    assert!(rig.host.give(guid, newcomer().0).is_some());
 }
 
 #[test]
