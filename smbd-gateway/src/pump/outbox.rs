@@ -1,6 +1,7 @@
 //! What waits to be sent to the stream.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::task::{Context, Poll};
 
 use smbd_link::transport::Memory;
@@ -31,6 +32,8 @@ pub(super) struct Outbox {
     waiting: usize,
     /// Memory of a piece that was sent, for the next one.
     spare: Vec<u8>,
+    /// The stream's peer has closed its end, and takes nothing. Pieces that wait are dropped; bytes that the peer sent before are received.
+    is_closed: bool,
 }
 
 #[derive(Debug)]
@@ -41,7 +44,7 @@ enum Piece {
 
 impl Outbox {
     pub(super) const fn new(side: Side) -> Self {
-        Self { side, pieces: VecDeque::new(), waiting: 0, spare: Vec::new() }
+        Self { side, pieces: VecDeque::new(), waiting: 0, spare: Vec::new(), is_closed: false }
     }
 
     /// Bytes for which there is room.
@@ -62,13 +65,16 @@ impl Outbox {
         cx: &mut Context<'_>,
     ) -> Result<(), Ending> {
         let mut left = bytes;
-        if self.pieces.is_empty() && bytes.len() >= DIRECT_MIN {
+        if self.pieces.is_empty() && bytes.len() >= DIRECT_MIN && !self.is_closed {
             while let Poll::Ready(sent) = stream.poll_write(cx, left) {
                 left = left.get(self.written(sent)?..).unwrap_or_default();
                 if left.is_empty() {
                     return Ok(());
                 }
             }
+        }
+        if self.is_closed {
+            return Ok(());
         }
         self.waiting = self.waiting.saturating_add(left.len());
         match self.pieces.back_mut() {
@@ -99,9 +105,15 @@ impl Outbox {
         cx: &mut Context<'_>,
     ) -> Result<bool, Ending> {
         let mut has_sent = false;
-        while let Poll::Ready(sent) = self.send_front(stream, buffers, cx)? {
-            self.on_sent(self.written(sent)?, &mut tell)?;
+        while !self.is_closed
+            && let Poll::Ready(sent) = self.send_front(stream, buffers, cx)?
+        {
+            let sent = self.written(sent)?;
+            self.on_sent(sent, &mut tell)?;
             has_sent = true;
+        }
+        if self.is_closed && !self.is_empty() {
+            self.on_sent(usize::MAX, &mut tell)?;
         }
         Ok(has_sent)
     }
@@ -159,9 +171,14 @@ impl Outbox {
         Ok(())
     }
 
-    /// A stream that takes nothing has ended.
-    fn written(&self, sent: std::io::Result<usize>) -> Result<usize, Ending> {
+    /// How many bytes were sent: all, as far as anybody can tell, if the peer has left. A stream that takes nothing has ended.
+    fn written(&mut self, sent: std::io::Result<usize>) -> Result<usize, Ending> {
         match sent {
+            // Behind a reset nothing comes.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(usize::MAX)
+            }
             Ok(0) => Err(Ending::of(self.side, "it takes no bytes any more".into())),
             Ok(sent) => Ok(sent),
             Err(error) => Err(Ending::of(self.side, error.to_string())),

@@ -64,6 +64,12 @@ pub enum TcpError {
     Io(Arc<io::Error>),
 }
 
+/// Whether a write has failed because the peer has closed its end. Then a stream brings what the peer has sent before, and its end behind
+/// that. After other errors nothing says that it ends.
+fn has_left(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
 impl From<io::Error> for TcpError {
     fn from(error: io::Error) -> Self {
         Self::Io(Arc::new(error))
@@ -80,7 +86,7 @@ pub struct Tcp<S> {
     /// Messages are not wanted any more: each is dropped when it has come.
     is_deaf: bool,
     is_closing: bool,
-    /// Why the stream takes no more bytes. Messages that have come before its end are read nevertheless.
+    /// The peer has closed its end, as a write has shown: the error of that. Messages that came before are read nevertheless.
     broken: Option<TcpError>,
     ended: Option<Ending<TcpError>>,
     /// The end was told as an event.
@@ -141,16 +147,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Tcp<S> {
         self.write(cx);
     }
 
-    /// Sends what waits. A peer that has closed its end takes nothing, and may have said something before: the end is told when the stream
-    /// ends.
+    /// Sends what waits. A peer that has left takes nothing, and may have said something before.
     fn write(&mut self, cx: &mut Context<'_>) {
-        if self.broken.is_none()
-            && let Poll::Ready(Err(error)) = self.outbox.poll_flush(&mut self.stream, cx)
-        {
+        if self.broken.is_some() {
+            return;
+        }
+        let Poll::Ready(Err(error)) = self.outbox.poll_flush(&mut self.stream, cx) else { return };
+        self.outbox.clear();
+        if matches!(&error, TcpError::Io(error) if has_left(error)) {
             self.broken = Some(error);
-            self.outbox.clear();
             // What has come is looked at once more.
             cx.waker().wake_by_ref();
+        } else {
+            self.ended.get_or_insert(Err(Failure::Backend(error)));
         }
     }
 

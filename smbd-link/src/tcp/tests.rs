@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
 
 use proptest::prelude::*;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
 
 use super::incoming::STEP;
 use super::*;
@@ -248,4 +248,31 @@ fn what_a_peer_has_said_before_it_left_is_read_although_nothing_can_be_sent_any_
         }
         assert_eq!(next(&mut tcp).await.unwrap_err(), "broken pipe");
     });
+}
+
+#[test]
+fn a_stream_that_fails_although_the_peer_is_there_ends_its_connection_at_once() {
+    /// Nothing comes, and nothing can be written.
+    struct Failing;
+    impl AsyncRead for Failing {
+        fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+    impl AsyncWrite for Failing {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()))
+        }
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+    let mut tcp = Tcp::over(Failing);
+    let end: &mut End = &mut tcp;
+    end.send("a request".into(), None);
+    assert!(end.poll_event(&mut Context::from_waker(std::task::Waker::noop())).is_ready());
+    assert_eq!(end.closed().map(crate::link::why).unwrap(), "out of memory");
 }

@@ -40,7 +40,8 @@ pub struct Pipe {
     is_deaf: bool,
     /// Bytes that were read.
     pub read: u64,
-    /// The end, or the reset, was read or met by a write.
+    /// The end was read, or the reset was read or met by a write. A write that nobody reads says only that the peer has gone: what it has
+    /// sent before still comes, and its end behind that.
     pub end_seen: Option<Instant>,
     reader: Option<Waker>,
     writer: Option<Waker>,
@@ -109,10 +110,12 @@ impl End {
     pub fn poll_write(&mut self, cx: &mut Context<'_>, pieces: &[&[u8]]) -> Poll<io::Result<usize>> {
         let now = self.stage.now();
         let mut pipe = self.to_peer.borrow_mut();
-        if pipe.is_reset || pipe.is_deaf {
+        if pipe.is_reset {
             pipe.end_seen.get_or_insert(now);
-            let kind = if pipe.is_reset { io::ErrorKind::ConnectionReset } else { io::ErrorKind::BrokenPipe };
-            return broken(kind);
+            return broken(io::ErrorKind::ConnectionReset);
+        }
+        if pipe.is_deaf {
+            return broken(io::ErrorKind::BrokenPipe);
         }
         let len: usize = pieces.iter().map(|piece| piece.len()).sum();
         let cut = self.chance.size(1, self.manner.cut);

@@ -293,6 +293,27 @@ async fn answers_that_come_together_with_the_end_of_the_stream_reach_the_client(
     assert!(matches!(last, Some(Got::Message(_, Some(TOKEN)))), "{last:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn answers_of_a_server_that_has_left_reach_a_client_that_still_sends() {
+    for len in [0, 20_000] {
+        let (mut client, mut server, mut pump) = pump();
+        let echo = |id| Header::request::<EchoRequest>(id);
+        for id in 1..4 {
+            let answer = build(&echo(id).response(NtStatus::SUCCESS), &EchoResponse {});
+            server.write_u32(answer.len() as u32).await.unwrap();
+            server.write_all(&answer).await.unwrap();
+        }
+        drop(server);
+        // Some wait to be sent, and long ones are sent at once.
+        client.send(build(&echo(4), &EchoRequest {}), usize::MAX);
+        client.send(vec![0xfd; len.max(64)], usize::MAX);
+        assert_eq!(soon(pump.run()).await, Ending::Relay(Reason::ServerEnded));
+        for _ in 1..4 {
+            assert!(matches!(soon(client.got.recv()).await, Some(Got::Message(_, None))));
+        }
+    }
+}
+
 /// A pump that has got a request, the client that has sent it, and the server that has not answered it.
 async fn asked(body: &impl Body, header: Header) -> (Hand, DuplexStream, TestPump) {
     let (client, mut server, mut pump) = pump();
