@@ -1,7 +1,7 @@
 //! What a host can serve.
 
 use smbd_link::transport::Memory;
-use smbd_smb2::server::{Change, FileResult, FileSystem, OpenParameters, SharePath};
+use smbd_smb2::server::{Change, FileResult, FileSystem, OpenParameters, ReadBuffer, SharePath};
 use smbd_smb2::wire::{CreateAction, NtStatus};
 
 /// A file system that a [`Host`](crate::Host) serves. Clones are the same file system: several threads use it at the same time, and a call that
@@ -19,11 +19,17 @@ pub trait Served: FileSystem<File: Clone + Send + Sync + 'static> + Clone + Send
         false
     }
 
-    /// Reads as [`FileSystem::read`] does, if no byte has to be waited for; `None`: a thread is to do so.
+    /// Reads as [`FileSystem::read`] does to the [space](ReadBuffer::space) of a buffer, if no byte has to be waited for; `None`: a thread is to
+    /// do so. A buffer has memory once its space is asked for.
     ///
     /// # Errors
     /// Those of [`FileSystem::read`].
-    fn read_soon(&mut self, file: &Self::File, offset: u64, into: &mut [u8]) -> FileResult<Option<usize>> {
+    fn read_soon(
+        &mut self,
+        file: &Self::File,
+        offset: u64,
+        into: &mut ReadBuffer,
+    ) -> FileResult<Option<usize>> {
         let _ = (file, offset, into);
         Ok(None)
     }

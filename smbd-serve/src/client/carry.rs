@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use smbd_link::transport::Memory;
 use smbd_smb2::server::{
-    Completion, ConnectionId, Done, FileResult, Operation, OperationId, WriteData, carry_out as of_file,
-    close,
+    Completion, ConnectionId, Done, Operation, OperationId, WriteData, carry_out as of_file, close,
 };
 use smbd_smb2::wire::NtStatus;
 use tokio::sync::Semaphore;
@@ -21,50 +20,137 @@ use crate::served::Served;
 /// clients of the same thread would wait.
 const SOON_MAX: usize = 64 << 10;
 
-/// What became of an operation that was to be carried out at once.
-pub(super) enum Soon {
+/// What has become of an operation that is begun.
+pub(super) enum Begun {
+    /// The task of the client has carried the operation out.
     Completed(Completed),
-    /// It waits for a lock.
+    /// The operation waits for a lock.
     Waits,
-    /// It may wait for a disk, or take long: a thread is to carry it out.
-    Later(Operation, Option<Data>),
+    /// A thread carries the operation out, and reports its end.
+    Runs,
 }
 
-/// Carries out an operation if that takes no time: the client's task does it. `data` is memory of its data, if they go by RDMA.
+/// An operation of an open file. `data` is memory of its data, if they go by RDMA.
+pub(super) struct OfFile<F: Served> {
+    id: OperationId,
+    share: F,
+    file: F::File,
+    operation: Operation,
+    data: Option<Data>,
+}
+
+/// Begins an operation of a client. `data` is memory of its data, if they go by RDMA. Operations that wait for nothing are carried out at
+/// once, others in a thread. An operation that looks up a path or lists a directory waits for one of the client's `turns`; of all clients,
+/// as many list directories as may read large ones.
+pub(super) fn begin<F: Served, A: Surroundings>(
+    host: &Arc<Host<F, A>>,
+    around: &A,
+    turns: &Arc<Semaphore>,
+    (number, id): (ConnectionId, OperationId),
+    operation: Operation,
+    data: Option<Data>,
+) -> Begun {
+    if named::has_path(&operation) {
+        named::start(Arc::clone(host), around, turns, (number, id), operation);
+        return Begun::Runs;
+    }
+    if matches!(operation, Operation::Lock(..)) {
+        return lock(host, (number, id), operation, around.date()).map_or(Begun::Waits, Begun::Completed);
+    }
+    let found = OfFile::find(host, (number, id), operation, data);
+    let work = match found.and_then(|work| soon(host, around, number, work)) {
+        Ok(work) => work,
+        Err(completed) => return Begun::Completed(completed),
+    };
+    let lists = matches!(work.operation, Operation::List { .. });
+    let (of_thread, clock) = (Arc::clone(host), around.clone());
+    let work = move || {
+        let completed = carry_out(&of_thread, number, work, clock.date());
+        of_thread.tell(number, completed);
+    };
+    if lists {
+        around.spawn(list(Arc::clone(host), around.clone(), Arc::clone(turns), work));
+    } else {
+        drop(around.work(work));
+    }
+    Begun::Runs
+}
+
+/// Locks ranges of a file, for which nobody waits for a disk; `None`: the operation waits until it can.
+pub(super) fn lock<F: Served, A: Surroundings>(
+    host: &Host<F, A>,
+    (number, id): (ConnectionId, OperationId),
+    operation: Operation,
+    now: u64,
+) -> Option<Completed> {
+    let completion = host.files().carry_out(number, id, operation, None, now)?;
+    Some(Completed { id, completion, data: None })
+}
+
+/// Carries out an operation if that takes no time. Otherwise it comes back, for a thread.
+///
+/// # Errors
+/// The operation is over.
 pub(super) fn soon<F: Served, A: Surroundings>(
     host: &Host<F, A>,
     around: &A,
-    (number, id): (ConnectionId, OperationId),
-    mut operation: Operation,
-    data: Option<Data>,
-) -> Soon {
-    let is_long = named::has_path(&operation) || matches!(operation, Operation::List { .. });
-    if is_long || moves(&operation) > SOON_MAX {
-        return Soon::Later(operation, data);
+    number: ConnectionId,
+    mut work: OfFile<F>,
+) -> Result<OfFile<F>, Completed> {
+    if matches!(work.operation, Operation::List { .. }) || moves(&work.operation) > SOON_MAX {
+        return Ok(work);
     }
-    // Nobody waits for a disk here.
-    if let Operation::Lock(..) = operation {
-        let completion = host.files().carry_out(number, id, operation, None, around.date());
-        return completion
-            .map_or(Soon::Waits, |completion| Soon::Completed(Completed { id, completion, data: None }));
+    if work.share.is_quick() || matches!(work.operation, Operation::Unlock(..)) {
+        return Err(carry_out(host, number, work, around.date()));
     }
-    let share = host.file((number, operation.handle()));
-    let is_quick = share.as_ref().is_ok_and(|(share, _)| share.is_quick());
-    if is_quick || matches!(operation, Operation::Unlock(..)) {
-        return Soon::Completed(carry_out(host, number, id, operation, data, around.date()));
-    }
-    let read =
-        share.and_then(|(mut share, file)| read_soon(&mut share, &file, &mut operation, data.as_deref()));
+    let OfFile { share, file, operation, data, .. } = &mut work;
+    let read = match (&mut *operation, data) {
+        (Operation::Read { offset, buffer, .. }, _) => share.read_soon(file, *offset, buffer),
+        (Operation::ReadChannel { offset, len, .. }, Some(memory)) => {
+            share.read_to_soon(file, *offset, (&**memory, *len))
+        }
+        _ => Ok(None),
+    };
     let completion = match (read, operation) {
-        (Ok(None), operation) => return Soon::Later(operation, data),
-        (Ok(Some(count)), Operation::Read { mut buffer, .. }) => {
+        (Ok(None), operation) => {
+            // Reads that wait for a thread have no memory.
+            if let Operation::Read { buffer, .. } = operation {
+                buffer.release();
+            }
+            return Ok(work);
+        }
+        (Ok(Some(count)), Operation::Read { buffer, .. }) => {
             buffer.truncate(count);
-            Ok(Done::Read(buffer))
+            Ok(Done::Read(buffer.take()))
         }
         (Ok(Some(count)), _) => done_count(count),
         (Err(status), _) => Err(status),
     };
-    Soon::Completed(Completed::new(id, completion, data))
+    Err(Completed::new(work.id, completion, work.data))
+}
+
+impl<F: Served> OfFile<F> {
+    /// Finds the file of an operation.
+    ///
+    /// # Errors
+    /// There is none, and the operation is over.
+    pub(super) fn find<A: Surroundings>(
+        host: &Host<F, A>,
+        (number, id): (ConnectionId, OperationId),
+        operation: Operation,
+        data: Option<Data>,
+    ) -> Result<Self, Completed> {
+        match host.file((number, operation.handle())) {
+            Ok((share, file)) => Ok(Self { id, share, file, operation, data }),
+            Err(status) => Err(Completed { id, completion: Err(status), data: None }),
+        }
+    }
+
+    /// The operation.
+    #[cfg(test)]
+    pub(super) const fn operation(&self) -> &Operation {
+        &self.operation
+    }
 }
 
 /// How many bytes an operation moves.
@@ -79,52 +165,9 @@ const fn moves(operation: &Operation) -> usize {
     }
 }
 
-/// Reads what the file system has in memory; `None` if that is not all, or if nothing is to be read.
-fn read_soon<F: Served>(
-    share: &mut F,
-    file: &F::File,
-    operation: &mut Operation,
-    data: Option<&dyn Memory>,
-) -> FileResult<Option<usize>> {
-    match (operation, data) {
-        (Operation::Read { offset, buffer, .. }, _) => share.read_soon(file, *offset, buffer.space()),
-        (Operation::ReadChannel { offset, len, .. }, Some(memory)) => {
-            share.read_to_soon(file, *offset, (memory, *len))
-        }
-        _ => Ok(None),
-    }
-}
-
-/// So many bytes were read to memory of a connection.
+/// A number of bytes was read to memory of a connection.
 fn done_count(count: usize) -> Completion {
     u32::try_from(count).map(Done::Count).map_err(|_| NtStatus::INTERNAL_ERROR)
-}
-
-/// Begins an operation of a client, in a thread. `data` is memory of its data, if they go by RDMA. What looks up a path or lists a directory
-/// waits for one of the client's `turns`; of all clients, as many list directories as may read large ones.
-pub(super) fn start<F: Served, A: Surroundings>(
-    host: Arc<Host<F, A>>,
-    around: &A,
-    turns: &Arc<Semaphore>,
-    (number, id): (ConnectionId, OperationId),
-    operation: Operation,
-    data: Option<Data>,
-) {
-    if named::has_path(&operation) {
-        named::start(host, around, turns, (number, id), operation);
-        return;
-    }
-    let lists = matches!(operation, Operation::List { .. });
-    let (of_thread, clock) = (Arc::clone(&host), around.clone());
-    let work = move || {
-        let completed = carry_out(&of_thread, number, id, operation, data, clock.date());
-        of_thread.tell(number, completed);
-    };
-    if !lists {
-        drop(around.work(work));
-        return;
-    }
-    around.spawn(list(host, around.clone(), Arc::clone(turns), work));
 }
 
 /// Begins work that lists a directory when it is its turn.
@@ -140,25 +183,22 @@ async fn list<F: Served, A: Surroundings>(
     let _ = around.work(work).await;
 }
 
-/// Carries out an operation that neither looks up a path nor locks. `data` is memory of its data, if they go by RDMA.
+/// Carries out an operation.
 pub(super) fn carry_out<F: Served, A: Surroundings>(
     host: &Host<F, A>,
     number: ConnectionId,
-    id: OperationId,
-    operation: Operation,
-    data: Option<Data>,
+    work: OfFile<F>,
     now: u64,
 ) -> Completed {
+    let OfFile { id, mut share, file, operation, data } = work;
     let unlocks = matches!(operation, Operation::Unlock(..) | Operation::Close { .. });
     let completion = match operation {
         Operation::Close { handle, wants_attributes } => {
+            drop(file);
             let removed = host.remove((number, handle));
             removed.and_then(|(mut share, file)| close(&mut share, file, wants_attributes, now))
         }
-        other => {
-            let file = host.file((number, other.handle()));
-            file.and_then(|(mut share, file)| of_share(&mut share, &file, other, data.as_deref(), now))
-        }
+        other => of_share(&mut share, &file, other, data.as_deref(), now),
     };
     if unlocks {
         host.retry();

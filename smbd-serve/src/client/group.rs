@@ -223,10 +223,7 @@ impl<F: Served, A: Surroundings> Group<F, A> {
                         member.link.order(Order::Deliver { id, data, len, buffers });
                     }
                     // It was read.
-                    None => {
-                        let told = self.client.rdma_done(self.times.now(), id, false);
-                        self.expected(told);
-                    }
+                    None => self.has_moved(self.times.last(), id, false),
                 },
                 (Action::Transform { id, len }, _) => self.transform(id, len),
                 (Action::File { id, operation }, _) => self.start(on, id, operation),
@@ -313,30 +310,26 @@ impl<F: Served, A: Surroundings> Group<F, A> {
                 member.moved(Moved::MessageIn, message.len());
                 self.client.received(now, on, &mut message);
                 member.around.taken(&message);
-                member.look(self.client.about(on));
             }
-            Event::PastRequest(request) => {
-                self.client.past_request(now, on, &request);
-                member.look(self.client.about(on));
-            }
-            Event::PastResponse(response) => {
-                self.client.past_response(now, on, &response);
-                member.look(self.client.about(on));
-            }
+            Event::PastRequest(request) => self.client.past_request(now, on, &request),
+            Event::PastResponse(response) => self.client.past_response(now, on, &response),
             Event::Fetched { id, data, len } => {
                 let is_success = data.is_some();
                 if let Some(data) = data {
                     member.moved(Moved::RdmaIn, len as usize);
                     self.data.insert(id, data);
                 }
-                let told = self.client.rdma_done(now, id, is_success);
-                self.expected(told);
+                return self.has_moved(now, id, is_success);
             }
-            Event::Delivered(id, is_success) => {
-                let told = self.client.rdma_done(now, id, is_success);
-                self.expected(told);
-            }
+            Event::Delivered(id, is_success) => return self.has_moved(now, id, is_success),
         }
+        member.look(self.client.about(on));
+    }
+
+    /// Tells the server of the end of a transfer.
+    fn has_moved(&mut self, now: u64, id: OperationId, is_success: bool) {
+        let told = self.client.rdma_done(now, id, is_success);
+        self.expected(told);
     }
 
     /// Tells the server of the end of an operation.

@@ -5,19 +5,20 @@ use std::{fs, io};
 
 use smbd_smb2::security::{Credentials, NtHash};
 use smbd_smb2::server::{
-    BasicChange, Change, Completion, Done, Handle, OpenParameters, Operation, OperationId, Params, Reason,
-    Server, Share, SharePath, TimeChange, WriteData,
+    Attributes, BasicChange, Change, Completion, Done, Entry, FileResult, FileSystem, Handle, OpenParameters,
+    Operation, OperationId, Params, ReadBuffer, Reason, Server, Share, SharePath, TimeChange, Volume,
+    WriteData,
 };
 use smbd_smb2::wire::{
-    AccessMask, CreateDisposition, CreateOptions, FileAttributes, Guid, LockElement, LockFlags, NtStatus,
-    ShareAccess, Text,
+    AccessMask, CreateAction, CreateDisposition, CreateOptions, FileAttributes, Guid, LockElement, LockFlags,
+    NtStatus, ShareAccess, Text,
 };
 use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::carry::{Soon, carry_out, soon};
+use super::carry::{OfFile, carry_out, lock, soon};
 use super::group::admit;
 use super::host::Host;
 use super::inbox::{Inbox, JOINING_MAX, REPLACED_MAX, Told};
@@ -27,6 +28,7 @@ use super::serve::serve;
 use crate::folder::{self, Act, Folder};
 use crate::link::{Channel, Data};
 use crate::read_only::{About, ReadOnly, Source};
+use crate::served::Served;
 use bytes::Bytes;
 use smbd_client::{Remote, Settings};
 use smbd_link::tcp::Tcp;
@@ -175,10 +177,13 @@ impl Two {
     fn carry_out(&self, at: usize, id: u64, operation: Operation) -> bool {
         let (host, number, id) = (&self.rig.host, self.numbers[at], OperationId(id));
         let memory: Data = Arc::new(Heap::allocate(1 << 16).unwrap());
-        let completed = match soon(host, &TokioTime::start(), (number, id), operation, Some(memory)) {
-            Soon::Completed(completed) => completed,
-            Soon::Waits => return true,
-            Soon::Later(operation, data) => carry_out(host, number, id, operation, data, 0),
+        let completed = if let Operation::Lock(..) = operation {
+            let Some(completed) = lock(host, (number, id), operation, 0) else { return true };
+            completed
+        } else {
+            let found = OfFile::find(host, (number, id), operation, Some(memory));
+            let left = found.and_then(|work| soon(host, &TokioTime::start(), number, work));
+            left.map_or_else(|completed| completed, |work| carry_out(host, number, work, 0))
         };
         host.tell(number, completed);
         false
@@ -332,8 +337,58 @@ impl Source for Bytes3 {
     }
 }
 
+/// A file system that finds out too late that a read has to wait.
+#[derive(Clone)]
+struct Hesitant(ReadOnly<Bytes3>);
+
+impl FileSystem for Hesitant {
+    type File = bool;
+
+    fn open(&mut self, how: &OpenParameters, now: u64) -> FileResult<(bool, CreateAction)> {
+        self.0.open(how, now)
+    }
+
+    fn attributes(&self, file: &bool) -> FileResult<Attributes> {
+        self.0.attributes(file)
+    }
+
+    fn read(&mut self, file: &bool, offset: u64, into: &mut [u8]) -> FileResult<usize> {
+        self.0.read(file, offset, into)
+    }
+
+    fn list(&mut self, file: &bool, after: u64, max: usize) -> FileResult<Vec<Entry>> {
+        self.0.list(file, after, max)
+    }
+
+    fn volume(&self) -> Volume {
+        self.0.volume()
+    }
+}
+
+impl Served for Hesitant {
+    fn read_soon(&mut self, _: &bool, _: u64, into: &mut ReadBuffer) -> FileResult<Option<usize>> {
+        into.space().fill(7);
+        Ok(None)
+    }
+}
+
 #[test]
-fn operations_of_a_file_system_in_memory_take_no_thread_unless_they_move_much_or_look_up_names() {
+fn a_read_that_waits_for_a_thread_has_no_memory() {
+    let server = Arc::clone(Rig::new("hesitant").host.server());
+    let files = Hesitant(ReadOnly::new(Bytes3 { is_quick: false }, "memory"));
+    let host: Host<_> = Host::new(server, vec![files]);
+    let (number, ..) = host.enter();
+    look(&host, number, &Operation::Open(FILE, parameters("f", CreateDisposition::OPEN)), true, 0).unwrap();
+    let read = Operation::Read { handle: FILE, offset: 0, buffer: ReadBuffer::with_len(4096) };
+    let work = OfFile::find(&host, (number, OperationId(1)), read, None);
+    let work = work.and_then(|work| soon(&host, &TokioTime::start(), number, work)).ok().unwrap();
+    assert!(matches!(work.operation(), Operation::Read { buffer, .. } if buffer.held() == 0));
+    let Ok(Done::Read(mut buffer)) = carry_out(&host, number, work, 0).completion else { panic!("not read") };
+    assert_eq!(buffer.space(), b"abc");
+}
+
+#[test]
+fn operations_of_a_file_system_in_memory_take_no_thread_unless_they_move_much_or_list_names() {
     for is_quick in [false, true] {
         let server = Arc::clone(Rig::new(&format!("quick-{is_quick}")).host.server());
         let host: Host<_> = Host::new(server, vec![ReadOnly::new(Bytes3 { is_quick }, "memory")]);
@@ -343,17 +398,16 @@ fn operations_of_a_file_system_in_memory_take_no_thread_unless_they_move_much_or
         assert!(matches!(opened, Ok(Some(Done::Opened { .. }))), "{opened:?}");
         let is_soon = |operation| {
             let memory: Data = Arc::new(Heap::allocate(1 << 17).unwrap());
-            let soon = soon(&host, &TokioTime::start(), (number, OperationId(1)), operation, Some(memory));
-            !matches!(soon, Soon::Later(..))
+            let work = OfFile::find(&host, (number, OperationId(1)), operation, Some(memory));
+            soon(&host, &TokioTime::start(), number, work.ok().unwrap()).is_err()
         };
         let read = |len| Operation::ReadChannel { handle: FILE, offset: 0, len };
         assert_eq!(is_soon(read(64 << 10)), is_quick);
         assert!(!is_soon(read((64 << 10) + 1)), "others wait while so much is copied");
         assert_eq!(is_soon(Operation::Attributes(FILE)), is_quick);
         assert!(!is_soon(Operation::List { handle: FILE, after: 0, max: 1 }));
-        assert!(!is_soon(Operation::Open(Handle(7), parameters("f", CreateDisposition::OPEN))));
         // Nothing on a disk is asked for.
-        assert!(is_soon(Operation::Lock(FILE, Vec::new())) && is_soon(Operation::Unlock(FILE, Vec::new())));
+        assert!(is_soon(Operation::Unlock(FILE, Vec::new())));
         assert_eq!(is_soon(Operation::Close { handle: FILE, wants_attributes: true }), is_quick);
     }
 }

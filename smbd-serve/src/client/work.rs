@@ -6,7 +6,7 @@ use smbd_link::transport::{Heap, Memory as _};
 use smbd_smb2::server::{LinkId, Operation, OperationId};
 use smbd_smb2::wire::NtStatus;
 
-use super::carry::{Soon, soon, start};
+use super::carry::{Begun, begin};
 use super::group::Group;
 use super::inbox::Completed;
 use super::surroundings::Surroundings;
@@ -37,17 +37,14 @@ impl<F: Served, A: Surroundings> Group<F, A> {
             },
             _ => self.data.remove(&id),
         };
-        match soon(&self.host, &self.times.around, (self.number, id), operation, data) {
-            Soon::Completed(completed) => self.on_completed(self.times.last(), completed),
-            Soon::Waits => {
+        let key = (self.number, id);
+        match begin(&self.host, &self.times.around, &self.turns, key, operation, data) {
+            Begun::Completed(completed) => self.on_completed(self.times.last(), completed),
+            Begun::Waits => {
                 let told = self.client.prolong(self.times.last(), id);
                 self.expected(told);
             }
-            Soon::Later(operation, data) => {
-                self.running.begin(id, self.times.last());
-                let (host, around) = (Arc::clone(&self.host), &self.times.around);
-                start(host, around, &self.turns, (self.number, id), operation, data);
-            }
+            Begun::Runs => self.running.begin(id, self.times.last()),
         }
     }
 

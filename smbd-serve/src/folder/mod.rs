@@ -54,7 +54,7 @@ use rustix::io::Errno;
 use smbd_link::transport::Memory;
 use smbd_smb2::security::capital;
 use smbd_smb2::server::{
-    Attributes, Change, Entry, FileResult, FileSystem, OpenParameters, SharePath, Volume,
+    Attributes, Change, Entry, FileResult, FileSystem, OpenParameters, ReadBuffer, SharePath, Volume,
 };
 use smbd_smb2::wire::{CreateAction, LockElement, LockFlags, NtStatus};
 
@@ -266,8 +266,13 @@ impl FileSystem for Folder {
 }
 
 impl Served for Folder {
-    fn read_soon(&mut self, file: &FolderFile, offset: u64, into: &mut [u8]) -> FileResult<Option<usize>> {
-        self.soon(file, offset, into.len() as u64, |cached| cached.read(offset, into))
+    fn read_soon(
+        &mut self,
+        file: &FolderFile,
+        offset: u64,
+        into: &mut ReadBuffer,
+    ) -> FileResult<Option<usize>> {
+        self.soon(file, offset, into.len() as u64, |cached| cached.read(offset, into.space()))
     }
 
     fn read_to_soon(

@@ -151,6 +151,12 @@ impl ReadBuffer {
         Self { bytes: Vec::new(), front: FRONT.saturating_add(data_offset), len: len as usize }
     }
 
+    /// For `len` bytes that are part of no answer, for who drives a file system without a server.
+    #[must_use]
+    pub const fn with_len(len: u32) -> Self {
+        Self::new(0, len)
+    }
+
     /// What is to be filled. Its length is that of the READ, or what [`Self::truncate`] left of it.
     pub fn space(&mut self) -> &mut [u8] {
         if self.bytes.is_empty() {
@@ -168,6 +174,23 @@ impl ReadBuffer {
             // Not shrunk in place: allocators leave a gap then that the next READ does not fit in.
             self.bytes = self.bytes.as_slice().into();
         }
+    }
+
+    /// Gives the memory back. What was filled is lost.
+    pub fn release(&mut self) {
+        self.bytes = Vec::new();
+    }
+
+    /// Takes what was filled, with its memory.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        Self { bytes: core::mem::take(&mut self.bytes), front: self.front, len: self.len }
+    }
+
+    /// Bytes of memory that it has.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// How many bytes are data.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use smbd_link::transport::Memory;
 use smbd_serve::Served;
 use smbd_smb2::server::{
-    Attributes, Change, Entry, FileResult, FileSystem, Memory as Files, MemoryFile, OpenParameters, Volume,
+    Attributes, Change, Entry, FileResult, FileSystem, Memory as Files, MemoryFile, OpenParameters,
+    ReadBuffer, Volume,
 };
 use smbd_smb2::wire::{CreateAction, LockElement, NtStatus};
 
@@ -159,12 +160,12 @@ impl Served for Store {
         self.is_quick
     }
 
-    fn read_soon(&mut self, file: &u64, offset: u64, into: &mut [u8]) -> FileResult<Option<usize>> {
+    fn read_soon(&mut self, file: &u64, offset: u64, into: &mut ReadBuffer) -> FileResult<Option<usize>> {
         if takes_long() {
             return Ok(None);
         }
         at_once();
-        self.read(file, offset, into).map(Some)
+        self.read(file, offset, into.space()).map(Some)
     }
 
     fn read_to_soon(&mut self, file: &u64, offset: u64, to: (&dyn Memory, u32)) -> FileResult<Option<usize>> {
