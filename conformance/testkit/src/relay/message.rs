@@ -1,7 +1,7 @@
 //! What both models do with the bytes of a message: seals that show whether one was changed, and encryption that hides it.
 
 use smbd_smb2::wire::header::{self, field};
-use smbd_smb2::wire::{Flags, Header, SessionId, Transform};
+use smbd_smb2::wire::{CancelRequest, Flags, Header, SessionId, Target, Transform, write_element};
 
 /// A checksum of an element, which stands in its Signature. It covers all of a signed element, and of others what may not change
 /// when a compound of answers is taken apart.
@@ -44,6 +44,19 @@ pub fn seal(message: &mut [u8], is_answer: bool) {
         let seal = seal_of(element, is_answer);
         field::SIGNATURE.set(element, seal).unwrap();
     }
+}
+
+/// CANCEL of a request that may have an AsyncId, not sealed yet.
+pub fn cancel(id: u64, is_signed: bool, async_id: Option<u64>) -> Vec<u8> {
+    let mut header = Header::request::<CancelRequest>(id);
+    header.flags = Flags::NONE.with(Flags::SIGNED, is_signed);
+    header.session_id = SessionId(if is_signed { 2 } else { 1 });
+    if let Some(async_id) = async_id {
+        header.target = Target::Async { async_id };
+    }
+    let mut message = Vec::new();
+    write_element(&mut message, &header, &CancelRequest {}).unwrap();
+    message
 }
 
 /// Whether an element is as it was sealed.

@@ -5,8 +5,10 @@ mod message;
 mod pool;
 pub mod reverse;
 mod server;
+mod window;
 
 pub use client::{CANCEL, Client, Limits, append};
-pub use message::{decrypt, elements, encrypt, is_sealed, seal};
+pub use message::{cancel, decrypt, elements, encrypt, is_sealed, seal};
 pub use pool::Pool;
-pub use server::{CREDITS, FILE_LEN, Server, elements_or_none, file};
+pub use server::{FILE_LEN, Server, elements_or_none, file};
+pub use window::{CREDITS, Window};

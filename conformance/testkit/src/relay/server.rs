@@ -1,17 +1,16 @@
 //! A server as Samba is: it wants every MessageId of its window once, answers late, in any order, with and without interim answers,
 //! alone and in compounds, and never looks at a channel.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use smbd_smb2::wire::*;
 
 use super::client::{CANCEL, Client, Expect};
 use super::message::{decrypt, elements, encrypt, is_sealed, seal};
+use super::window::Window;
 use crate::{Breach, Chance, law};
 
 pub const FILE_LEN: usize = 40_000;
-/// Credits that there are.
-pub const CREDITS: usize = 64;
 /// MaxReadSize and MaxWriteSize.
 const MAX: usize = 1 << 20;
 
@@ -43,8 +42,7 @@ pub struct Server {
     pub charges: Vec<(u64, u16)>,
     /// What it sent and nobody took.
     pub out: Vec<u8>,
-    ids: BTreeSet<u64>,
-    granted: u64,
+    window: Window,
     partial: Vec<u8>,
     waiting: Vec<Answer>,
     messages: usize,
@@ -59,8 +57,7 @@ impl Default for Server {
             received: Vec::new(),
             charges: Vec::new(),
             out: Vec::new(),
-            ids: BTreeSet::new(),
-            granted: CREDITS as u64,
+            window: Window::default(),
             partial: Vec::new(),
             waiting: Vec::new(),
             messages: 0,
@@ -118,26 +115,16 @@ impl Server {
             }
             self.received.push(id);
             self.charges.push((id, header.credit_charge));
-            self.window(&header)?;
+            self.window.take(&header)?;
             law!("order", client.open.contains_key(&id), "{id} was not sent");
             self.request(&header, element, is_hidden, client, chance)?;
         }
         Ok(())
     }
 
-    /// 3.3.1.1, 3.3.5.2.3
-    fn window(&mut self, header: &Header) -> Result<(), Breach> {
-        let first = header.message_id.0;
-        for id in first..first + u64::from(header.credit_charge) {
-            law!("window", id < self.granted, "{id} is not below {}", self.granted);
-            law!("window", self.ids.insert(id), "{id} came twice");
-        }
-        Ok(())
-    }
-
     /// Whether all MessageIds came.
     pub fn has_no_hole(&self) -> bool {
-        self.ids.len() as u64 == self.ids.last().map_or(0, |last| last + 1)
+        self.window.has_no_hole()
     }
 
     fn cancel(&mut self, id: u64, chance: &mut Chance) {
@@ -202,9 +189,7 @@ impl Server {
             Ok(_) => {}
             Err(error) => return Err(format!("framing: {error}")),
         }
-        let room = CREDITS as u64 - (self.granted - self.ids.len() as u64);
-        let grants = u64::from(header.credit_charge).min(room) as u16;
-        self.granted += u64::from(grants);
+        let grants = self.window.grant(header.credit_charge);
         self.decided.insert(id, (status, count));
         self.waiting.push(Answer {
             request: *header,

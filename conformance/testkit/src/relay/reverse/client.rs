@@ -6,7 +6,9 @@ use smbd_smb2::wire::*;
 
 use super::Device;
 use super::server::Server;
-use crate::relay::{CANCEL, CREDITS, FILE_LEN, append, decrypt, elements, encrypt, file, is_sealed, seal};
+use crate::relay::{
+    CANCEL, CREDITS, FILE_LEN, append, cancel, decrypt, elements, encrypt, file, is_sealed, seal,
+};
 use crate::{Breach, Chance, law};
 
 /// What a request is, and what it has to lead to.
@@ -208,14 +210,7 @@ impl Client {
         if op.is_hidden {
             return false;
         }
-        let mut header = Header::request::<CancelRequest>(id);
-        header.flags = Flags::NONE.with(Flags::SIGNED, op.is_signed);
-        header.session_id = SessionId(if op.is_signed { 2 } else { 1 });
-        if let Some(async_id) = op.async_id {
-            header.target = Target::Async { async_id };
-        }
-        let mut message = Vec::new();
-        write_element(&mut message, &header, &CancelRequest {}).unwrap();
+        let message = cancel(id, op.is_signed, op.async_id);
         self.sent.push(id | CANCEL);
         self.send(message, false);
         true

@@ -1,14 +1,14 @@
 //! A server over SMB Direct: it wants every MessageId of its window once, moves data by RDMA when it is asked to, answers late and in
 //! any order. A dishonest one says that it has moved what it has not, and uses memory when it should not.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use smbd_core::Access;
 use smbd_smb2::wire::*;
 
 use super::Device;
 use super::client::{Client, Expect};
-use crate::relay::{CANCEL, CREDITS, decrypt, elements, elements_or_none, encrypt, file, is_sealed, seal};
+use crate::relay::{CANCEL, Window, decrypt, elements, elements_or_none, encrypt, file, is_sealed, seal};
 use crate::{Breach, Chance, law};
 
 /// What an answer says.
@@ -64,8 +64,7 @@ pub struct Server {
     pub with_channel: u64,
     pub bytes_read: u64,
     pub bytes_written: u64,
-    ids: BTreeSet<u64>,
-    granted: u64,
+    window: Window,
     waiting: Vec<Answer>,
     messages: usize,
     next_async: u64,
@@ -86,8 +85,7 @@ impl Server {
             with_channel: 0,
             bytes_read: 0,
             bytes_written: 0,
-            ids: BTreeSet::new(),
-            granted: CREDITS as u64,
+            window: Window::default(),
             waiting: Vec::new(),
             messages: 0,
             next_async: 1,
@@ -117,26 +115,16 @@ impl Server {
                 continue;
             }
             self.received.push(id);
-            self.window(&header)?;
+            self.window.take(&header)?;
             law!("order", client.open.contains_key(&id), "{id} was not sent");
             self.request(&header, element, is_hidden, client, device)?;
         }
         Ok(())
     }
 
-    /// 3.3.1.1, 3.3.5.2.3
-    fn window(&mut self, header: &Header) -> Result<(), Breach> {
-        let first = header.message_id.0;
-        for id in first..first + u64::from(header.credit_charge) {
-            law!("window", id < self.granted, "{id} is not below {}", self.granted);
-            law!("window", self.ids.insert(id), "{id} came twice");
-        }
-        Ok(())
-    }
-
     /// Whether all MessageIds came.
     pub fn has_no_hole(&self) -> bool {
-        self.ids.len() as u64 == self.ids.last().map_or(0, |last| last + 1)
+        self.window.has_no_hole()
     }
 
     fn request(
@@ -186,9 +174,7 @@ impl Server {
         } else if let Request::Write(write) = &request {
             data = write.data.to_vec();
         }
-        let room = CREDITS as u64 - (self.granted - self.ids.len() as u64);
-        let grants = u64::from(header.credit_charge).min(room) as u16;
-        self.granted += u64::from(grants);
+        let grants = self.window.grant(header.credit_charge);
         self.waiting.push(Answer {
             request: *header,
             data,
