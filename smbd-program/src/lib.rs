@@ -10,9 +10,11 @@
 //! | standard error cannot be written | it drops the text |
 //! | a file becomes longer than RLIMIT_FSIZE | the write fails with EFBIG ("File too large"), as on a full disk |
 //! | a line of the log of a server cannot be written | the server drops the line and goes on |
+//! | completions for a shell, or the manual, are asked for | it prints them ([`pages`]) |
 //! | a password is needed | it is asked for at the terminal, which does not show it ([`password`]) |
 
 pub mod output;
+pub mod pages;
 pub mod password;
 
 use std::io;

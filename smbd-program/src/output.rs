@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::outlive_file_size;
+use crate::pages::{Pages, Section, extended};
 
 /// Exit status when standard output cannot be written.
 const EXIT_UNWRITTEN: u8 = 2;
@@ -40,19 +41,32 @@ pub fn complain(program: &str, what: &dyn Display) {
 }
 
 /// The options of `program`, whose files may be longer than RLIMIT_FSIZE from now on without its end ([`outlive_file_size`]). Wrong ones
-/// end it with 2.
+/// end it with 2. The subcommands `completions` and `manual` are there beside those of the program ([`pages`](crate::pages)).
 ///
 /// # Errors
-/// What was asked for is printed (`--help`, `--version`): the exit status, as of [`print()`].
+/// What was asked for is printed (`--help`, `--version`, completions, the manual): the exit status, as of [`print()`].
 pub fn options<T: Parser>(program: &str) -> Result<T, ExitCode> {
+    options_in(program, Section::Commands)
+}
+
+/// The same for a program whose manual belongs to another section.
+///
+/// # Errors
+/// As [`options`].
+pub fn options_in<T: Parser>(program: &str, section: Section) -> Result<T, ExitCode> {
     outlive_file_size().map_err(|error| conclude(program, Err(format!("SIGXFSZ: {error}"))))?;
-    T::try_parse().map_err(|error| {
+    let mut command = extended(T::command());
+    let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|mut matches| {
+        let pages = Pages::of(&matches);
+        if pages.is_some() { Ok(Err(pages)) } else { T::from_arg_matches_mut(&mut matches).map(Ok) }
+    });
+    match parsed.map_err(|error| error.format(&mut command)) {
+        Ok(Ok(options)) => Ok(options),
+        Ok(Err(pages)) => Err(pages.map_or(ExitCode::SUCCESS, |pages| pages.run(program, section, command))),
         // Terminals have colours, and are never full.
-        if error.use_stderr() || io::stdout().is_terminal() {
-            error.exit();
-        }
-        print(program, &error.render().to_string())
-    })
+        Err(error) if error.use_stderr() || io::stdout().is_terminal() => error.exit(),
+        Err(error) => Err(print(program, &error.render().to_string())),
+    }
 }
 
 /// The option `--check` of `program`, after its settings were found valid: says so. Exit status as of [`print()`].

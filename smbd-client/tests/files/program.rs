@@ -265,7 +265,7 @@ fn what_cannot_be_written_to_standard_output_is_told() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbd-cp"));
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let Output { status, stderr, .. } = command.arg("--help").stdout(full).output().unwrap();
-    assert_eq!(status.code(), Some(1));
+    assert_eq!(status.code(), Some(2));
     assert!(stderr.starts_with(b"smbd-cp: standard output: No space left on device"));
     let said = run(&["--version"], None);
     assert!(said.code == Some(0) && said.out.starts_with("smbd-cp ") && said.err.is_empty());

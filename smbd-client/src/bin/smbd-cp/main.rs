@@ -21,12 +21,11 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 use options::{Command, Options, Verb};
 use place::{Place, Url};
 use smbd_client::Settings;
-use smbd_program::outlive_file_size;
-use smbd_program::output::write;
+use smbd_program::output::options;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
@@ -39,13 +38,9 @@ const EXIT_SIGNAL: u8 = 128;
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
-    if let Err(error) = outlive_file_size() {
-        say::trouble(format_args!("SIGXFSZ: {error}"));
-        return ExitCode::FAILURE;
-    }
-    let command = match Options::try_parse() {
+    let command = match options::<Options>("smbd-cp") {
         Ok(options) => options.command,
-        Err(told) => return parsed(&told),
+        Err(printed) => return printed,
     };
     match run(&command) {
         Ok(()) => ExitCode::SUCCESS,
@@ -62,20 +57,6 @@ fn main() -> ExitCode {
             let copies = matches!(command, Command::Get { .. } | Command::Put { .. });
             say::trouble(if copies { "stopped; --resume goes on where it stopped" } else { "stopped" });
             ExitCode::from(EXIT_SIGNAL.saturating_add(signal))
-        }
-    }
-}
-
-/// Says what is wrong with the command line, or prints the help or the version, which can fail.
-fn parsed(told: &clap::Error) -> ExitCode {
-    if told.use_stderr() {
-        told.exit();
-    }
-    match write(&told.render().to_string()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            say::trouble(why);
-            ExitCode::FAILURE
         }
     }
 }

@@ -42,7 +42,7 @@ Examples:
   smbd-cp put a.iso smb://tester@server/share/ --channels 4
 
 The password is read from --password-file, from SMBD_PASSWORD, or asked for on a terminal.
-Exit status: 0 all is done, 1 something failed, 2 wrong usage, 130 after Ctrl-C, 143 after SIGTERM.";
+Exit status: 0 all is done, 1 something failed, 2 wrong usage, or no room for this text, 130 after Ctrl-C, 143 after SIGTERM.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

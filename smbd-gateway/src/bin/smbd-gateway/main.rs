@@ -27,12 +27,13 @@ use options::{Command, Options};
 use smbd_daemon::outcome::conclude;
 use smbd_daemon::status::show;
 use smbd_program::output;
+use smbd_program::pages::Section;
 
 /// The name of this program.
 const PROGRAM: &str = "smbd-gateway";
 
 fn main() -> ExitCode {
-    let options: Options = match output::options(PROGRAM) {
+    let options: Options = match output::options_in(PROGRAM, Section::Administration) {
         Ok(options) => options,
         Err(printed) => return printed,
     };
