@@ -62,7 +62,11 @@ pub fn options_in<T: Parser>(program: &str, section: Section) -> Result<T, ExitC
     });
     match parsed.map_err(|error| error.format(&mut command)) {
         Ok(Ok(options)) => Ok(options),
-        Ok(Err(pages)) => Err(pages.map_or(ExitCode::SUCCESS, |pages| pages.run(program, section, command))),
+        Ok(Err(pages)) => {
+            let text = pages.map_or(Ok(Vec::new()), |pages| pages.text(program, section, command));
+            let written = text.and_then(|text| write(&String::from_utf8_lossy(&text)));
+            Err(conclude(program, written.map(|()| ExitCode::SUCCESS)))
+        }
         // Terminals have colours, and are never full.
         Err(error) if error.use_stderr() || io::stdout().is_terminal() => error.exit(),
         Err(error) => Err(print(program, &error.render().to_string())),

@@ -2,13 +2,10 @@
 //! have.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{ArgMatches, Command, FromArgMatches as _, Subcommand};
 use clap_complete::Shell;
 use clap_mangen::Man;
-
-use crate::output;
 
 /// The section of the manual that a program belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +53,14 @@ impl Pages {
         Self::has_subcommand(matches.subcommand_name()?).then(|| Self::from_arg_matches(matches).ok())?
     }
 
-    /// Carries it out for `program`, whose command line is `command`.
-    pub(crate) fn run(self, program: &str, section: Section, mut command: Command) -> ExitCode {
-        let text = match self {
+    /// The text for standard output. `command` is the command line of `program`.
+    pub(crate) fn text(
+        self,
+        program: &str,
+        section: Section,
+        mut command: Command,
+    ) -> Result<Vec<u8>, String> {
+        match self {
             Self::Completions { shell } => {
                 let mut text = Vec::new();
                 clap_complete::generate(shell, &mut command, program, &mut text);
@@ -69,9 +71,7 @@ impl Pages {
                 command.build();
                 write_pages(&command, section, &folder).map(|()| Vec::new())
             }
-        };
-        let written = text.and_then(|text| output::write(&String::from_utf8_lossy(&text)));
-        output::conclude(program, written.map(|()| ExitCode::SUCCESS))
+        }
     }
 }
 
