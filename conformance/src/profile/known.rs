@@ -50,20 +50,30 @@ impl Known {
 
     /// Whether this is the finding: its text, and one of the statements, unless it is about none.
     fn is(&self, finding: &Finding, case: &str) -> bool {
-        let mut texts = self.finds.get(case).into_iter().flatten().chain(&self.anywhere);
         let about: BTreeSet<_> = self.statements.iter().map(ToString::to_string).collect();
         let fits = finding.statements.is_empty() || finding.statements.iter().any(|id| about.contains(id));
-        fits && texts.any(|text| matches(text, &finding.text))
+        fits && self.has(&finding.text, case)
+    }
+
+    /// Whether this case may come upon this text.
+    fn has(&self, found: &str, case: &str) -> bool {
+        let mut texts = self.finds.get(case).into_iter().flatten().chain(&self.anywhere);
+        texts.any(|text| matches(text, found))
     }
 }
 
 impl Profile {
-    /// Marks what is known among the findings of a play; one that failed in known ways only is [`Outcome::Known`].
+    /// Marks what is known among the findings of a play, or of why it could not be judged; one that failed in known ways only is
+    /// [`Outcome::Known`].
     pub fn judge(&self, played: &mut Played) {
         let about: Vec<_> = self.known.iter().filter(|known| known.is_about(played)).collect();
         for finding in &mut played.findings {
             let known = about.iter().find(|known| known.is(finding, &played.case));
             finding.known = known.map(|known| known.told());
+        }
+        if let Outcome::NotJudged(why) = &mut played.outcome {
+            let known = about.iter().find(|known| known.has(&why.because, &played.case));
+            why.known = known.map(|known| known.told());
         }
         if played.outcome == Outcome::Failed && played.findings.iter().all(|finding| finding.known.is_some())
         {

@@ -1,6 +1,8 @@
 use super::*;
+use crate::suite::report::Report;
+use crate::suite::report::text::Text;
 use crate::suite::rig::Network;
-use crate::suite::{Finding, Outcome, Played};
+use crate::suite::{Finding, Outcome, Played, Unjudged};
 
 const CASE: &str = "BVT_SmbdNegotiate_Basic";
 
@@ -111,6 +113,21 @@ fn a_play_that_fails_in_known_ways_only_is_known() {
     // A case that could not be played to its end is about no statement.
     assert_eq!(judged(&[("", "more")], None).outcome, Outcome::Known);
     assert_eq!(judged(&[], None).outcome, Outcome::Passed);
+}
+
+#[test]
+fn a_play_that_cannot_be_judged_for_a_known_reason_says_so_and_the_report_is_judged() {
+    let report = |because: &str| {
+        let outcome = Outcome::NotJudged(Unjudged::alone(because.into()));
+        let mut play = Played { outcome, ..played(&[]) };
+        profile().judge(&mut play);
+        Report::new("a".into(), vec!["as it is".into()], &Catalogue::load().unwrap(), vec![play])
+    };
+    let known = report("should be 1, it is 254");
+    assert!(known.judged() && known.totals.cases.not_judged == 1, "{}", known.totals);
+    let text = Text { report: &known }.to_string();
+    assert!(text.contains("should be 1, it is 254; known: It does."), "{text}");
+    assert!(!report("should be 2, it is 254").judged());
 }
 
 #[test]

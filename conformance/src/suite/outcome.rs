@@ -28,19 +28,28 @@ pub struct Unjudged {
     pub because: String,
     /// The case that is about that, and fails there; `None` if it is about nothing that the peer does.
     pub case: Option<String>,
+    /// A profile expects that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<KnownFinding>,
 }
 
 impl Unjudged {
     /// No case is about that.
-    pub(super) const fn alone(because: String) -> Self {
-        Self { because, case: None }
+    pub(crate) const fn alone(because: String) -> Self {
+        Self { because, case: None, known: None }
+    }
+
+    /// This case is about that.
+    pub(super) fn stated(because: String, case: impl Into<String>) -> Self {
+        Self { because, case: Some(case.into()), known: None }
     }
 }
 
 impl fmt::Display for Unjudged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.because)?;
-        self.case.as_ref().map_or(Ok(()), |case| write!(f, "; {case} is about that"))
+        self.case.as_ref().map_or(Ok(()), |case| write!(f, "; {case} is about that"))?;
+        self.known.as_ref().map_or(Ok(()), |known| write!(f, "; known: {}", known.does))
     }
 }
 

@@ -161,7 +161,7 @@ fn without_sizes(play: &mut Play) -> Result<(), Stop> {
 fn what_a_case_takes_for_granted_is_judged_by_the_case_that_is_about_it_alone() {
     let basic = "BVT_SmbdNegotiate_Basic";
     let played = played_as("SmbdNegotiate_Redundancy", UnderTest::Acceptor, without_sizes);
-    let why = Unjudged { because: "no message fits".into(), case: Some(basic.into()) };
+    let why = Unjudged::stated("no message fits".into(), basic);
     assert_eq!((played.outcome, played.findings.len()), (Outcome::NotJudged(why), 0));
     let played = played_as(basic, UnderTest::Acceptor, without_sizes);
     assert_eq!((played.outcome, played.findings.len()), (Outcome::Failed, 1));

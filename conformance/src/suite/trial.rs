@@ -19,7 +19,7 @@ const USUAL_MESSAGES: &str = "fragments::the_next_message_starts_from_nothing";
 impl Play {
     /// Why nothing is known of what the case is about.
     pub(super) fn unjudged(&self, basis: Basis, because: String) -> Unjudged {
-        Unjudged { because, case: Some(basis.case(self.subject_accepts()).into()) }
+        Unjudged::stated(because, basis.case(self.subject_accepts()))
     }
 
     /// If something that came to nothing does so on a usual connection as well: why the case stops. Not in the case that is
@@ -172,7 +172,7 @@ impl Play {
     pub(super) fn look_back(&mut self) {
         if self.states.iter().any(|state| state.unsent) {
             let because = "the connection went down while the script was sending".into();
-            self.cannot_judge(Unjudged { because, case: Some(USUAL_MESSAGES.into()) });
+            self.cannot_judge(Unjudged::stated(because, USUAL_MESSAGES));
         }
     }
 

@@ -58,7 +58,7 @@ Examples:
 
 Exit status: 0 nothing broken, 1 something broken or the peer gone before the end, 2 the command line, a file or the output
 is no good, there is no peer at all (no case was played), or nothing is in a capture that could be judged; 3 nothing broken,
-and some cases could not be judged; 130 or 143 ended by a signal, with a report of what was played until then.";
+and some cases could not be judged, for no reason that the profile knows; 130 or 143 ended by a signal, with a report of what was played until then.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 pub use fact::{Fact, Gone, Which};
 
-use super::outcome::Played;
+use super::outcome::{Outcome, Played};
 use crate::suite::Lost;
 
 /// Where a report comes from.
@@ -263,10 +263,12 @@ impl Report {
         self
     }
 
-    /// Whether each case that was played could say something of what it is about.
+    /// Whether each case that was played could say something of what it is about, or does not for a reason that is known of the product.
     #[must_use]
-    pub const fn judged(&self) -> bool {
-        self.totals.cases.not_judged == 0
+    pub fn judged(&self) -> bool {
+        let news =
+            |played: &Played| matches!(&played.outcome, Outcome::NotJudged(why) if why.known.is_none());
+        !self.cases.iter().flat_map(|case| &case.plays).any(news)
     }
 
     /// Whether the run came to its end and no case failed, what is known of the product apart.

@@ -26,7 +26,7 @@ impl Session<'_> {
             let came = self.comes(id)?;
             if came.status() != Some(NtStatus::SUCCESS) {
                 let because = format!("the file cannot be written: {}", came.words());
-                return Err(Stop::NotJudged(Unjudged { because, case: Some(WRITES.into()) }));
+                return Err(Stop::NotJudged(Unjudged::stated(because, WRITES)));
             }
             self.peer.deregister(&buffer.memory)?;
         }
@@ -77,7 +77,7 @@ impl Session<'_> {
             let because =
                 format!("the file is as written, READ by RDMA brings something else: {}", came.words());
             let case = Some("BVT_Smb2OverRdmaChannel_ReadLargeFile".into());
-            return Err(Stop::NotJudged(Unjudged { because, case }));
+            return Err(Stop::NotJudged(Unjudged { case, ..Unjudged::alone(because) }));
         }
         self.peer.require(statements, false, || {
             format!("{length} bytes were written, the file differs from byte {place} of them on")
