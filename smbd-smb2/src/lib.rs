@@ -5,6 +5,7 @@
 //! `security` (a feature) has signatures, encryption, and NTLM and SPNEGO for both sides.
 //! `client` (a feature) is a client: sessions, tree connects, operations on files, and RDMA channels.
 //! `server` (a feature) is a server with RDMA channels.
+//! `compression` (a feature) compresses and decompresses messages.
 //!
 //! All are `no_std` with `alloc`, do no I/O and contain no unsafe code. Nothing that a peer sends makes them panic or loop. [`wire`]
 //! allocates nothing for it, [`relay`], `client` and `server` no more than their limits say, `security` a few times the length of a
@@ -134,6 +135,8 @@ extern crate alloc;
 
 #[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "compression")]
+pub mod compress;
 #[cfg(any(feature = "client", feature = "server"))]
 mod cover;
 pub mod mapped;

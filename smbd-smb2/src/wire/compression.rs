@@ -50,10 +50,22 @@ layout! {
     ORIGINAL_PAYLOAD_SIZE: u32 = "OriginalPayloadSize" at 8;
 }
 
+layout! {
+    /// Fields of the data of a payload that is a repeated byte (2.2.42.2.2).
+    pub mod pattern: "COMPRESSION_PATTERN_PAYLOAD_V1", "2.2.42.2.2", from 0;
+    PATTERN: u8 = "Pattern" at 0;
+    RESERVED1: u8 = "Reserved1" at 1;
+    RESERVED2: u16 = "Reserved2" at 2;
+    REPETITIONS: u32 = "Repetitions" at 4;
+}
+
+/// Size of the data of a payload that is a repeated byte, in bytes.
+pub const PATTERN_LEN: usize = 8;
+
 /// Where the payloads of a chain begin, in bytes.
-const CHAIN: usize = 8;
+pub const CHAIN: usize = 8;
 /// Size of the header of an unchained message in bytes.
-const UNCHAINED_LEN: usize = 16;
+pub const UNCHAINED_LEN: usize = 16;
 
 /// A compressed message (2.2.42).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,6 +109,36 @@ pub struct Payload<'a> {
     pub original_size: Option<u32>,
     /// Its bytes.
     pub data: &'a [u8],
+}
+
+/// Data of a payload whose algorithm is Pattern_V1 (2.2.42.2.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pattern {
+    /// The repeated byte.
+    pub pattern: u8,
+    /// How often. The peer says so: it is not a size to allocate.
+    pub repetitions: u32,
+}
+
+impl Pattern {
+    /// Reads the data of a payload.
+    ///
+    /// # Errors
+    /// They have fewer than [`PATTERN_LEN`] bytes.
+    pub fn parse(data: &[u8]) -> Result<Self, WireError> {
+        pattern::LAYOUT.check(data)?;
+        Ok(Self { pattern: pattern::PATTERN.get(data)?, repetitions: pattern::REPETITIONS.get(data)? })
+    }
+
+    /// The data of a payload.
+    #[must_use]
+    pub fn data(&self) -> [u8; PATTERN_LEN] {
+        let mut data = [0; PATTERN_LEN];
+        // There is room for both.
+        let _ = pattern::PATTERN.set(&mut data, self.pattern);
+        let _ = pattern::REPETITIONS.set(&mut data, self.repetitions);
+        data
+    }
 }
 
 impl<'a> Compressed<'a> {
@@ -155,6 +197,16 @@ impl<'a> Compressed<'a> {
         }
         out.set(&field::PROTOCOL_ID, PROTOCOL_ID)?;
         out.set(&field::ORIGINAL_SIZE, self.original_size)
+    }
+}
+
+impl Payload<'_> {
+    /// Appends the payload.
+    ///
+    /// # Errors
+    /// [`WireError::TooLarge`] if its data are longer than their field can say.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), WireError> {
+        Record::put(self, &mut Writer::new(out), false)
     }
 }
 

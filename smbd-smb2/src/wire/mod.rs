@@ -81,7 +81,7 @@ pub use channel::Channel;
 pub use close::{CloseFlags, CloseRequest, CloseResponse};
 pub use command::Command;
 pub use compound::{Compound, Element, Elements, write_element};
-pub use compression::{Compressed, CompressedParts, CompressionFlag, Payload, Payloads};
+pub use compression::{Compressed, CompressedParts, CompressionFlag, Pattern, Payload, Payloads};
 pub use create::{
     CreateAction, CreateDisposition, CreateFlags, CreateOptions, CreateRequest, CreateResponse,
     ImpersonationLevel, ShareAccess,

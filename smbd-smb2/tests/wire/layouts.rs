@@ -10,6 +10,7 @@ fn bodies() -> Vec<(&'static Layout, usize, usize)> {
         (&header::field::LAYOUT, 0, 64),
         (&transform::field::LAYOUT, 0, 52),
         (&compression::payload::LAYOUT, 0, 8),
+        (&compression::pattern::LAYOUT, 0, 8),
         (&create_context::field::LAYOUT, 0, 16),
         (&negotiate_context::field::LAYOUT, 0, 8),
         (&negotiate_context::compression::LAYOUT, 0, 8),
