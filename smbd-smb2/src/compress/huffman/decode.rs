@@ -37,7 +37,11 @@ impl Decoder {
             block.run().map_err(|fault| error(fault, block.reader.at(), block.written))?;
             (at, written) = (block.reader.at(), block.written);
         }
-        Ok(())
+        // The symbol behind the last item may take one more word.
+        match input.len().saturating_sub(at) {
+            0..=2 => Ok(()),
+            left => Err(DataError { fault: Fault::Trailing { left }, at, written, section: "MS-XCA 2.2.4" }),
+        }
     }
 }
 
