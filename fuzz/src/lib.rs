@@ -17,6 +17,12 @@
 //! | `spnego` | a token of SPNEGO | the same, in every state; what is read is written as it was |
 //! | `smb2_client` | a server's answers, changed, and messages of nobody | each operation of a client has one result, and memory is back before it |
 //! | `smb2_server` | messages of a client, ends of operations and transfers | each request is answered once, and files and credits have their limits |
+//! | `lz77` | the size of plain data, and compressed ones | they become so many bytes or are refused, and are the same after compression |
+//! | `huffman` | the same of LZ77+Huffman | as for `lz77` |
+//! | `lznt1` | the same of LZNT1 | as for `lz77` |
+//! | `lz4` | the same of LZ4 | as for `lz77` |
+//! | `decompress` | what is negotiated, and a compressed message | memory stays within the limit, and the plain form is a message of SMB2; all else is refused |
+//! | `compress` | what is negotiated, and a message of runs, repetitions and other bytes | it is the same after compression and decompression, and shorter between them |
 //! | `broker_wire` | a packet between a broker and an owner | what is read is written again as it was |
 //! | `broker` | what owners and clients of a broker do, and packets of any bytes | the laws of a model with records of its own |
 //! | `canary` | as `connection` | has to fail: the laws are told of one credit more than was granted |

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Chapters of the register and how many entries each has.
-const CHAPTERS: [(&str, u32); 13] = [
+const CHAPTERS: [(&str, u32); 14] = [
     ("CR", 17),
     ("KA", 8),
     ("RA", 9),
@@ -20,6 +20,7 @@ const CHAPTERS: [(&str, u32); 13] = [
     ("SE", 12),
     ("CH", 6),
     ("RT", 13),
+    ("CO", 12),
 ];
 
 fn root() -> PathBuf {
@@ -28,7 +29,7 @@ fn root() -> PathBuf {
 
 /// Whether an entry is of MS-SMB2, and not of MS-SMBD.
 fn is_smb2(id: &str) -> bool {
-    id.starts_with("SE") || id.starts_with("CH") || id.starts_with("RT")
+    ["SE", "CH", "RT", "CO"].iter().any(|chapter| id.starts_with(chapter))
 }
 
 /// Text of each entry, by its id.

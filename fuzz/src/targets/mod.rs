@@ -6,6 +6,8 @@ mod broker;
 mod broker_wire;
 #[cfg(feature = "smbd-conformance")]
 mod capture;
+#[cfg(feature = "compression")]
+mod compress;
 #[cfg(feature = "smbd-sim")]
 mod connection;
 #[cfg(feature = "smbd-conformance")]
@@ -39,6 +41,8 @@ pub use broker::broker;
 pub use broker_wire::broker_wire;
 #[cfg(feature = "smbd-conformance")]
 pub use capture::capture;
+#[cfg(feature = "compression")]
+pub use compress::{compress, decompress, huffman, lz4, lz77, lznt1};
 #[cfg(feature = "smbd-sim")]
 pub use connection::{canary, connection};
 #[cfg(feature = "smbd-conformance")]
@@ -85,6 +89,12 @@ pub const ALL: &[(&str, Body)] = &[
     ("spnego", spnego),
     ("smb2_client", smb2_client),
     ("smb2_server", smb2_server),
+    ("lz77", lz77),
+    ("huffman", huffman),
+    ("lznt1", lznt1),
+    ("lz4", lz4),
+    ("decompress", decompress),
+    ("compress", compress),
     ("broker_wire", broker_wire),
     ("broker", broker),
 ];

@@ -77,7 +77,7 @@ fn a_length_of_three_forms_that_windows_sent_is_decompressed() {
     assert!(out.iter().all(|byte| *byte == 0xff));
 }
 
-/// XC-1
+/// CO-7
 #[test]
 fn flags_of_no_item_may_follow_the_last_or_not() {
     let mut compressed = vec![0; 4];
@@ -89,7 +89,7 @@ fn flags_of_no_item_may_follow_the_last_or_not() {
     }
 }
 
-/// XC-2
+/// CO-8
 #[test]
 fn a_match_of_64_kib_and_more_of_huffman_has_its_length_in_32_bits() {
     // A literal, and a match of symbol 256 + 15 and distance 1. Both have a code of one bit.
@@ -101,7 +101,7 @@ fn a_match_of_64_kib_and_more_of_huffman_has_its_length_in_32_bits() {
     assert!(out.iter().all(|byte| *byte == 7));
 }
 
-/// XC-3
+/// CO-9
 #[test]
 fn a_block_of_huffman_ends_with_the_item_that_reaches_64_kib_and_the_next_counts_from_there() {
     let first = |length: u32| {

@@ -91,7 +91,7 @@ fn data_of_lznt1_that_are_wrong_are_refused_with_a_reason() {
     }
 }
 
-/// XC-4
+/// CO-10
 #[test]
 fn a_chunk_that_is_not_the_last_and_shorter_than_4096_bytes_is_refused() {
     let one = [&[0x03, 0x30][..], &[7; 4], &[0xff, 0x3f], &[8; 4096]].concat();

@@ -97,7 +97,7 @@ proptest! {
 #[test]
 fn an_encoder_has_the_same_result_whatever_it_compressed_before() {
     let (one, other) = (b"one and another, ".repeat(900), b"something else, ".repeat(5000));
-    let mut out = [vec![0; 100_000], vec![0; 100_000]];
+    let mut out = [[0; 100_000]; 2];
     let (mut lz77, mut huffman, mut lznt1) =
         (lz77::Encoder::default(), huffman::Encoder::default(), lznt1::Encoder::default());
     let mut results = |plain: &[u8], at: usize| {

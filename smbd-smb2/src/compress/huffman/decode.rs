@@ -51,7 +51,7 @@ struct Block<'a> {
     reader: Reader<'a>,
     out: &'a mut [u8],
     written: usize,
-    /// The item that reaches this is the last (XC-3).
+    /// The item that reaches this is the last (CO-9).
     end: usize,
 }
 
@@ -128,7 +128,7 @@ impl Block<'_> {
             return Ok(u64::from(byte).wrapping_add(15));
         }
         let mut value = u32::from(u16::from_le_bytes(self.reader.bytes().ok_or(Fault::Truncated)?));
-        // XC-2
+        // CO-8
         if value == 0 {
             value = u32::from_le_bytes(self.reader.bytes().ok_or(Fault::Truncated)?);
         }

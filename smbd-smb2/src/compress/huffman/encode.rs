@@ -162,7 +162,7 @@ impl Encoder {
                 if length < 65536 {
                     writer.bytes((length as u16).to_le_bytes())?;
                 } else {
-                    // XC-2
+                    // CO-8
                     writer.bytes([0; 2])?;
                     writer.bytes(length.to_le_bytes())?;
                 }

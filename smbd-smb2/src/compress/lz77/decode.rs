@@ -29,7 +29,7 @@ pub fn decode(input: &[u8], out: &mut [u8]) -> Result<(), DataError> {
 impl Decoder<'_> {
     fn run(&mut self) -> Result<(), Fault> {
         let mut left = 0_u32;
-        // Flags are read only for an item: behind the last one there may be another word of them, or none (XC-1).
+        // Flags are read only for an item: behind the last one there may be another word of them, or none (CO-7).
         while self.written < self.out.len() {
             let mut flags = word(self.input, self.at).ok_or(Fault::Truncated)?;
             self.at = self.at.wrapping_add(4);

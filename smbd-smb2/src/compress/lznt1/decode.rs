@@ -39,7 +39,7 @@ pub fn decode(input: &[u8], out: &mut [u8]) -> Result<(), DataError> {
             fits.ok_or_else(|| error(Fault::Room { length: len as u64, room }, "MS-XCA 2.5.1.2"))?;
             len
         };
-        // XC-4
+        // CO-10
         if became < chunk_of {
             return Err(error(Fault::Chunk { length: became }, "MS-XCA 2.5.3"));
         }
