@@ -59,7 +59,6 @@ impl Compressor {
             Some((head, data)) => self.unchained(head, data, out).is_some(),
             None => false,
         };
-        let is_shorter = is_shorter && out.len() < message.len();
         if !is_shorter {
             out.clear();
         }

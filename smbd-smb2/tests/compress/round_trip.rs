@@ -138,7 +138,7 @@ fn runs_are_found_at_the_front_at_the_back_and_in_the_middle() {
 #[test]
 fn every_run_of_4096_bytes_is_found_wherever_it_begins() {
     for before in (1..2100).step_by(13) {
-        let message = [vec![1, 2].repeat(before), vec![3; 4096], vec![1, 2]].concat();
+        let message = [[1, 2].repeat(before), vec![3; 4096], vec![1, 2]].concat();
         let run = Segments::new(&message).find(|segment| matches!(segment, Segment::Run(_)));
         assert_eq!(run, Some(Segment::Run(&[3; 4096])), "behind {} bytes", 2 * before);
     }
