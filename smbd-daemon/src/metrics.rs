@@ -65,3 +65,65 @@ async fn answer(mut stream: TcpStream, text: &impl Fn() -> String) -> io::Result
     stream.write_all(body.as_bytes()).await?;
     stream.shutdown().await
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    /// A server of metrics whose text counts its answers.
+    async fn server() -> SocketAddr {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let answers = AtomicU64::new(0);
+        tokio::spawn(serve(listener, move || {
+            format!("answers {}\n", answers.fetch_add(1, Ordering::Relaxed))
+        }));
+        address
+    }
+
+    async fn ask(address: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_request_gets_the_metrics_of_now_and_one_for_anything_else_gets_none() {
+        let address = server().await;
+        for (request, count) in [("GET /metrics HTTP/1.1\r\n\r\n", 0), ("GET / HTTP/1.0\r\n\r\n", 1)] {
+            let answer = ask(address, request).await;
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+            assert!(answer.contains("\r\nContent-Length: 10\r\n"), "{answer}");
+            assert!(answer.ends_with(&format!("\r\n\r\nanswers {count}\n")), "{answer}");
+        }
+        for request in ["GET /metricsx HTTP/1.1\r\n\r\n", "POST /metrics HTTP/1.1\r\n\r\n", "\r\n\r\n"] {
+            let answer = ask(address, request).await;
+            assert!(
+                answer.starts_with("HTTP/1.1 404 Not Found\r\n") && !answer.contains("answers"),
+                "{answer}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_asks_nothing_holds_up_others_for_seconds_only() {
+        let address = server().await;
+        let _silent = TcpStream::connect(address).await.unwrap();
+        let answer = timeout(WITHIN * 2, ask(address, "GET /metrics HTTP/1.1\r\n\r\n")).await.unwrap();
+        assert!(answer.ends_with("answers 0\n"), "{answer}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_without_an_end_is_not_kept() {
+        let address = server().await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(&[b'x'; REQUEST_MAX]).await.unwrap();
+        let mut status = [0; 12];
+        timeout(WITHIN / 2, stream.read_exact(&mut status)).await.expect("answered at once").unwrap();
+        assert_eq!(&status, b"HTTP/1.1 404");
+    }
+}

@@ -58,7 +58,7 @@ impl Notify {
             .map_err(|error| Trouble::other(&format!("NOTIFY_SOCKET: {error}")))
     }
 
-    fn to(address: Option<&OsStr>, every: Option<Duration>) -> io::Result<Self> {
+    pub(crate) fn to(address: Option<&OsStr>, every: Option<Duration>) -> io::Result<Self> {
         let Some(address) = address.filter(|address| !address.is_empty()) else {
             return Ok(Self { socket: None, watchdog: None });
         };

@@ -93,3 +93,6 @@ pub fn keep<T: Clone + PartialEq>(key: &'static str, old: &T, new: &mut T) -> Op
     new.clone_from(old);
     is_other.then_some(key)
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,8 +12,8 @@ use crate::world::{Attributes, Call, Completed, world};
 const ANY: u32 = 0x02C9;
 const RXE: u32 = 0x00FF_FFFF;
 
-/// A connection on such a device, with a registration and its token.
-fn registered(vendor_id: u32, windows: bool) -> (End, Buffer, Token) {
+/// A connection on such a device, with a registration, whose bind may be under way, and its token.
+fn registering(vendor_id: u32, windows: bool) -> (End, Buffer, Token) {
     world(|world| world.attributes = Attributes { vendor_id, windows });
     let mut end = End::connected(4);
     let buffer = Buffer::new(4096).unwrap();
@@ -26,7 +26,12 @@ fn registered(vendor_id: u32, windows: bool) -> (End, Buffer, Token) {
     let told = end.told();
     let [Told::Registered { tokens, bind_complete }] = &told[..] else { panic!("{told:?}") };
     assert_eq!(*bind_complete, !windows);
-    let token = tokens[0];
+    (end, buffer, tokens[0])
+}
+
+/// As [`registering`], and the bind is over.
+fn registered(vendor_id: u32, windows: bool) -> (End, Buffer, Token) {
+    let (mut end, buffer, token) = registering(vendor_id, windows);
     if windows {
         let bind = sends().pop().unwrap();
         assert_eq!((bind.opcode, bind.key), (ibv_wr_opcode::IBV_WR_BIND_MW, token.0));
@@ -97,43 +102,41 @@ fn windows_are_freed_before_their_queue_pair() {
     let place = |name| names.iter().position(|call| *call == Call::Named(name)).unwrap();
     assert!(place("ibv_dealloc_mw") < place("rdma_destroy_qp"), "{names:?}");
     nothing_is_left_of(end);
+    // A bind that is under way keeps its window.
+    let (end, ..) = registering(RXE, true);
+    nothing_is_left_of(end);
 }
 
 #[test]
 fn memory_stays_registered_until_the_send_that_reads_it_is_back() {
     let mut end = End::connected(1);
+    // So many buffers that those nobody needs are looked for when the next one is used.
+    let others: Vec<_> = (0..15).map(|_| Buffer::new(64).unwrap()).collect();
+    for (slot, other) in (0..).zip(&others) {
+        end.send_buffer(slot % 8, other, true);
+        completes(sends()[0].ticket, 0);
+        assert_eq!(end.told(), [Told::Sent(slot % 8)]);
+    }
     let buffer = Buffer::new(64).unwrap();
     buffer.fill(0, b"body").unwrap();
     end.send_buffer(0, &buffer, true);
     let sent = sends().pop().unwrap();
     assert_eq!(sent.bytes[..8], *b"headbody");
-    let key = sent.keys[1];
-    // The upper layer lets go of the buffer, and uses so many others that those nobody needs are looked for.
     drop(buffer);
-    let use_others = |end: &mut End, from| {
-        for _ in 0..40 {
-            let other = Buffer::new(64).unwrap();
-            end.send_buffer(from, &other, true);
-            completes(sends()[0].ticket, 0);
-            end.told();
-        }
-    };
-    let is_known = || world(|world| world.regions.contains_key(&key));
-    // Sends that are behind it are not back before it.
-    let others: Vec<_> = (0..40).map(|_| Buffer::new(64).unwrap()).collect();
-    for other in &others {
-        end.backend.execute(BackendOp::Register {
-            id: reg(1),
-            buffer: other,
-            access: Access::Read,
-            segments_max: 1,
-        });
+    let is_known = || world(|world| world.regions.contains_key(&sent.keys[1]));
+    let next = Buffer::new(64).unwrap();
+    end.send_buffer(1, &next, true);
+    end.ring();
+    assert!(is_known(), "the device reads it");
+    completes(sends()[0].ticket, 0);
+    assert_eq!(end.told(), [Told::Sent(0), Told::Sent(1)]);
+    // The next look is behind twice as many.
+    let more: Vec<_> = (0..32).map(|_| Buffer::new(64).unwrap()).collect();
+    for other in &more {
+        end.send_buffer(0, other, true);
+        completes(sends()[0].ticket, 0);
         end.told();
     }
-    assert!(is_known(), "the device reads it");
-    completes(sent.ticket, 0);
-    assert_eq!(end.told(), [Told::Sent(0)]);
-    use_others(&mut end, 1);
     assert!(!is_known(), "nobody needs it any more");
     nothing_is_left_of(end);
 }
