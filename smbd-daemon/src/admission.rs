@@ -232,6 +232,8 @@ mod tests {
         first.logged_in();
         first.logged_in();
         let second = enter("10.9.0.2").unwrap();
+        // The login of one is not that of the other.
+        first.logged_in();
         assert_eq!(enter("10.9.0.2").unwrap_err(), Refused::LoggingIn);
         drop(second);
         let again = enter("10.9.0.2").unwrap();
