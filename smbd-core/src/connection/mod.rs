@@ -38,7 +38,7 @@ use phase::{Cause, Closing, Outcome, Phase, Step};
 use rdma::Rdma;
 use receive::Receiver;
 use registration::Registrations;
-use send::{Plan, Sender};
+use send::{Plan, Rest, Sender};
 
 /// One SMB Direct connection.
 ///
@@ -203,22 +203,19 @@ impl Connection {
     /// The same in its caller: a loop that drives a connection has an arm for each kind of action.
     #[inline(always)]
     pub(crate) fn next_action(&mut self) -> Action {
-        if self.sender.plan.is_made() {
-            if self.sender.plan.is_wait() {
-                return Action::Wait(self.deadline);
+        match self.sender.plan {
+            Plan::Run(_) => return self.post_in_run(),
+            Plan::Rest(Rest { told: true, .. }) => return Action::Wait(self.deadline),
+            Plan::Rest(Rest { idle, told: false }) => return self.wait_with(idle),
+            Plan::Message => {
+                self.sender.decide_again();
+                // CR-4: the last credit may have to wait for a receive.
+                if !self.credits.needs_reserve() {
+                    debug_assert!(self.is_planned(), "something happened that did not end the plan");
+                    return self.post_fragment();
+                }
             }
-            if self.sender.plan.is_run() {
-                return self.post_in_run();
-            }
-            if !self.sender.plan.is_first() {
-                return self.wait_with(self.sender.plan.with_wait());
-            }
-            self.sender.decide_again();
-            // CR-4: the last credit may have to wait for a receive.
-            if !self.credits.needs_reserve() {
-                debug_assert!(self.is_planned(), "something happened that did not end the plan");
-                return self.post_fragment();
-            }
+            Plan::Undecided => {}
         }
         if let Phase::Established(established) = &self.phase
             && established.is_announced()
@@ -245,8 +242,8 @@ impl Connection {
             Next::Rdma(verb) => self.post_rdma(verb),
             Next::Registration => self.post_registration(),
             Next::Finish => self.finish(),
-            Next::Wait => self.rest(Plan::WAIT),
-            Next::Idle => self.rest(Plan::IDLE),
+            Next::Wait => self.rest(false),
+            Next::Idle => self.rest(true),
         }
     }
 
@@ -272,23 +269,23 @@ impl Connection {
 
     /// Nothing else can leave of an established connection.
     #[inline(never)]
-    fn rest(&mut self, plan: Plan) -> Action {
+    fn rest(&mut self, idle: bool) -> Action {
         if self.credits.wants_reserve() && !self.receiver.slots.is_full() {
             // It makes nothing leave: what waits for a receive would have had this one.
-            self.sender.plan = plan.before_wait();
+            self.sender.plan = Plan::Rest(Rest { idle, told: false });
             return self.post_reserve();
         }
-        self.wait_with(plan)
+        self.wait_with(idle)
     }
 
     fn wait(&mut self) -> Action {
-        self.wait_with(Plan::WAIT)
+        self.wait_with(false)
     }
 
     #[inline(never)]
-    fn wait_with(&mut self, plan: Plan) -> Action {
+    fn wait_with(&mut self, idle: bool) -> Action {
         self.deadline = self.next_deadline();
-        self.sender.plan = plan;
+        self.sender.plan = Plan::Rest(Rest { idle, told: true });
         Action::Wait(self.deadline)
     }
 
