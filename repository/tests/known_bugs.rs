@@ -88,3 +88,19 @@ fn every_test_of_a_row_is_named_by_a_patch_of_that_row_and_every_row_without_say
         );
     }
 }
+
+#[test]
+fn the_page_of_results_has_the_figures_of_this_one() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folder = fs::read_dir(root.join("smbd-core/mutants")).unwrap();
+    let patches =
+        folder.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|is| is == "patch"));
+    let table = table();
+    let without = table.iter().filter(|row| tests_of(row).next().is_none()).count();
+    let (rows, with) = (table.len(), table.len() - without);
+    let said = format!("{} patches for {with} of the {rows} rows of [known bugs]", patches.count());
+    let results = fs::read_to_string(root.join("docs/results.md")).unwrap();
+    assert!(results.contains(&said), "docs/results.md does not say {said}");
+    let others = format!("The other {without} rows say why");
+    assert!(results.contains(&others), "docs/results.md does not say {others}");
+}
