@@ -18,8 +18,9 @@ enum Of {
 }
 
 /// Such tables: sections and first lines.
-const OTHERS: [(&str, &str, Of); 10] = [
+const OTHERS: [(&str, &str, Of); 11] = [
     ("Where the instructions go", "| part | instructions |", Of::Text),
+    ("Kept for speed", "| operation | all | no `notice` | no `told` | nor `idle` | no plan |", Of::Text),
     ("The path of a side", "| part | instructions |", Of::Text),
     ("The relay", "| part | READ | WRITE |", Of::Text),
     ("A client", "| call | instructions |", Of::Text),

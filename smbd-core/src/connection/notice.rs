@@ -2,7 +2,7 @@
 //! polls no action for it.
 //!
 //! It does what `handle` and `poll_action` do, and is beside them because each of its three inputs saves more than 3 % of a whole operation
-//! (docs/benchmarks.md, "What is kept for speed").
+//! (docs/benchmarks.md, "Kept for speed").
 
 use super::Connection;
 use super::phase::Phase;

@@ -42,12 +42,12 @@ pub(crate) enum Carries {
 }
 
 /// What is known of the next action until something happens. It could be decided again each time: each variant is here because it saves 3 %
-/// or more of a whole operation (docs/benchmarks.md, "What is kept for speed").
+/// or more of a whole operation (docs/benchmarks.md, "Kept for speed").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     /// It has to be decided.
     Undecided,
-    /// A fragment like the one before, so many times.
+    /// A fragment like the one before, this number of times.
     Run(NonZeroU16),
     /// The message that was commanded while the connection was idle.
     Message,

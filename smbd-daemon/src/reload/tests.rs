@@ -51,7 +51,7 @@ impl Service for Program {
     }
 }
 
-/// What a service manager was told until now, without the values.
+/// The keys of the messages to a service manager until now.
 fn told(socket: &UnixDatagram) -> Vec<String> {
     let mut bytes = [0; 500];
     let next = || socket.recv(&mut bytes).ok().map(|len| String::from_utf8_lossy(&bytes[..len]).into_owned());

@@ -91,7 +91,7 @@ impl End {
         Self { backend: VerbsConnection::connect(to, None, &config(), Clock::start()).unwrap() }
     }
 
-    /// An initiator whose request is with the peer, with so many receives posted.
+    /// An initiator whose request is with the peer. `receives` are posted.
     pub(crate) fn connecting(receives: u16) -> Self {
         let mut end = Self::new();
         (0..receives).for_each(|slot| end.post_recv(slot));
