@@ -17,7 +17,7 @@
 //! | `spnego` | a token of SPNEGO | the same, in every state; what is read is written as it was |
 //! | `smb2_client` | a server's answers, changed, and messages of nobody | each operation of a client has one result, and memory is back before it |
 //! | `smb2_server` | messages of a client, ends of operations and transfers | each request is answered once, and files and credits have their limits |
-//! | `lz77` | the size of plain data, and compressed ones | they become so many bytes or are refused, and are the same after compression |
+//! | `lz77` | the size of plain data, and compressed ones | they become that number of bytes or are refused, and are the same after compression |
 //! | `huffman` | the same of LZ77+Huffman | as for `lz77` |
 //! | `lznt1` | the same of LZNT1 | as for `lz77` |
 //! | `lz4` | the same of LZ4 | as for `lz77` |

@@ -8,7 +8,7 @@ const ALGORITHMS: [Id; 4] = [Id::LZ77, Id::LZ77_HUFFMAN, Id::LZNT1, Id::LZ4];
 /// Largest message.
 const LIMIT: usize = 1 << 18;
 
-/// The size of the plain data, in the first three bytes, and compressed data. They become so many bytes or are refused, and are the same
+/// The size of the plain data, in the first three bytes, and compressed data. They become that many bytes or are refused, and are the same
 /// after compression.
 fn data(
     data: &[u8],

@@ -2,7 +2,7 @@
 
 /// Data are judged in steps of this size.
 const STEP: usize = 4096;
-/// A part is cut off from another if it has at least so many steps: each payload costs a header, and the search begins anew.
+/// A part is cut off from another if it has at least this number of steps: each payload costs a header, and the search begins anew.
 const STEPS_MIN: usize = 4;
 /// Bytes of a step that are counted: four groups of [`GROUP`].
 const SAMPLE: usize = 1024;

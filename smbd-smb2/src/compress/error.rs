@@ -8,7 +8,7 @@ use crate::wire::{CompressionAlgorithm, CompressionFlag, WireError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{fault}, at byte {at} of the compressed data, after {written} plain bytes ({section})")]
 pub struct DataError {
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
     /// Where, in bytes from the beginning of the compressed data. 0 with LZ4, whose decoder does not tell.
     pub at: usize,
@@ -18,7 +18,7 @@ pub struct DataError {
     pub section: &'static str,
 }
 
-/// What is wrong with compressed data. Sizes are in bytes.
+/// A fault of compressed data. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -40,7 +40,7 @@ pub enum Fault {
     /// A length is written in a longer form than its value allows.
     #[error("the length of a match is written as {value}")]
     Length {
-        /// What is written.
+        /// The value in the data.
         value: u32,
     },
     /// The plain data would be longer than their size.
@@ -124,7 +124,7 @@ pub enum DecompressError {
         at: usize,
         /// What it becomes.
         size: u32,
-        /// What is missing.
+        /// Number of bytes that are missing.
         room: u32,
     },
     /// The payloads of a chain become fewer bytes than OriginalCompressedSegmentSize.
@@ -140,7 +140,7 @@ pub enum DecompressError {
         at: usize,
         /// The algorithm.
         algorithm: CompressionAlgorithm,
-        /// What is wrong with them.
+        /// Their fault.
         error: DataError,
     },
     /// What was compressed is no message of SMB2: compressed or encrypted again, among others.

@@ -24,7 +24,7 @@ impl fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// Number of bytes that `out` has to have for so many plain ones.
+    /// Number of bytes that `out` has to have for this number of plain ones.
     pub fn room(len: usize) -> usize {
         block::get_maximum_output_size(len)
     }

@@ -15,7 +15,7 @@
 //! let ids = [CompressionAlgorithm::LZ77, CompressionAlgorithm::PATTERN_V1];
 //! let negotiated = Negotiated::new(&ids, true);
 //! let mut message = Vec::new();
-//! write_element(&mut message, &Header::request::<EchoRequest>(1), &EchoRequest)?;
+//! write_element(&mut message, &Header::request::<EchoRequest>(1), &EchoRequest {})?;
 //! message.resize(70_000, 0);
 //!
 //! let mut sent = Vec::new();

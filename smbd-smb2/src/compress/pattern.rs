@@ -19,7 +19,7 @@ pub enum Segment<'a> {
 /// Cuts a message: a run at its front, data and runs in turns, a run at its back. No segment is empty, and all together are the message.
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
-    /// What is not returned, without the run at the back.
+    /// The rest that was not returned, without the run at the back.
     rest: &'a [u8],
     /// A run to be returned first.
     next: Option<&'a [u8]>,

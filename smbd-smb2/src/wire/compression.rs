@@ -86,7 +86,7 @@ pub enum CompressedParts<'a> {
         algorithm: CompressionAlgorithm,
         /// Flags. CHAINED, which is that of the other header, is written as NONE.
         flag: CompressionFlag,
-        /// What is in front of it as it was.
+        /// The bytes in front of it, as they were.
         plain: &'a [u8],
         /// The compressed part.
         compressed: &'a [u8],

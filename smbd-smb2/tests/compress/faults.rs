@@ -1,4 +1,4 @@
-//! Data that are wrong: what is said of them, and that there is always an answer.
+//! Data that are wrong: the reason for each, and that there is always an answer.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What is compressed is decompressed to the same.
+//! Data that were compressed are decompressed to the same.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What is measured: 256 KiB of the log of a server and of a program, made here, by each algorithm, and whole messages.
+//! The scenes: 256 KiB of the log of a server and of a program, made here, by each algorithm, and whole messages.
 
 mod data;
 mod measured;

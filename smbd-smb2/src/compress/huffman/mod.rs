@@ -18,7 +18,7 @@ const END: usize = 256;
 const BITS_MAX: u32 = 15;
 /// Size of the lengths of all codes, two to a byte.
 const LENGTHS: usize = SYMBOLS / 2;
-/// The item that reaches so many plain bytes ends a block (MS-XCA 2.2.4).
+/// The item that reaches this number of plain bytes ends a block (MS-XCA 2.2.4).
 const BLOCK: usize = 65536;
 /// The shortest match in bytes.
 const MATCH_MIN: usize = 3;

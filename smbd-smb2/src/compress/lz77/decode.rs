@@ -2,7 +2,7 @@ use super::super::copy::{append, repeat, word};
 use super::super::error::{DataError, Fault};
 use super::MATCH_MIN;
 
-/// What is read and written.
+/// Input and output, and the place in each.
 struct Decoder<'a> {
     input: &'a [u8],
     at: usize,

@@ -6,7 +6,7 @@ use super::{DISTANCE_MAX, MATCH_MIN};
 /// Bits of a hash.
 const HASH_BITS: u32 = 13;
 const ENTRIES: usize = 1 << HASH_BITS;
-/// After so many places without a match, two to this power, the search skips one more place at each step.
+/// After each two to this power places without a match, the search skips one more place at each step.
 const PATIENCE: u32 = 4;
 /// Where less is left, literals are written without a search.
 const TAIL: usize = 8;

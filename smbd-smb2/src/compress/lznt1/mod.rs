@@ -13,7 +13,7 @@ const MATCH_MIN: usize = 3;
 /// Bits 14 to 12 of a header (MS-XCA 2.5.1.2).
 const SIGNATURE: u16 = 3;
 
-/// Number of bits of a length, behind so many plain bytes of the chunk (MS-XCA 2.5.1.4).
+/// Number of bits of a length, behind this number of plain bytes of the chunk (MS-XCA 2.5.1.4).
 #[inline(always)]
 fn length_bits(written: usize) -> u32 {
     let displacement = usize::BITS.wrapping_sub(written.saturating_sub(1).leading_zeros()).clamp(4, 12);
