@@ -1,8 +1,7 @@
 //! Seeds of the target `smb2_client`: a client that is connected to a share, in each way that messages can be protected, and a session on
 //! two connections.
 
-use std::path::Path;
-use std::{env, fs};
+mod common;
 
 /// Steps of the target, of which there are so many: their numbers.
 const STEPS: u64 = 13;
@@ -91,13 +90,5 @@ fn seeds() -> Vec<(String, Run)> {
 
 #[test]
 fn the_seeds_are_those_of_a_client_that_is_connected() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/smb2_client");
-    for (name, Run(bytes)) in seeds() {
-        let path = folder.join(format!("seed-{name}"));
-        if env::var_os("UPDATE_SEEDS").is_some() {
-            fs::write(&path, &bytes).expect("a file");
-        }
-        let kept = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert!(kept == bytes, "{name} is another now: UPDATE_SEEDS=1 writes all of them");
-    }
+    common::kept(seeds().into_iter().map(|(name, Run(bytes))| (format!("smb2_client/seed-{name}"), bytes)));
 }

@@ -1,7 +1,6 @@
 //! Seeds of the targets for compression: data and messages of each algorithm.
 
-use std::path::Path;
-use std::{env, fs};
+mod common;
 
 use smbd_smb2::compress::{Compressor, Negotiated, huffman, lz4, lz77, lznt1};
 use smbd_smb2::wire::CompressionAlgorithm as Id;
@@ -53,15 +52,5 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn the_seeds_are_compressed_data_and_messages() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    for (name, bytes) in seeds() {
-        let path = folder.join(&name);
-        if env::var_os("UPDATE_SEEDS").is_some() {
-            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-            fs::write(&path, &bytes).expect("a file");
-        }
-        let written =
-            fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}; UPDATE_SEEDS=1 writes it"));
-        assert_eq!(written, bytes, "{name}; UPDATE_SEEDS=1 writes it");
-    }
+    common::kept(seeds());
 }

@@ -1,7 +1,6 @@
 //! The seeds of the targets `ntlm` and `spnego` are the tokens of an authentication.
 
-use std::path::Path;
-use std::{env, fs};
+mod common;
 
 use smbd_smb2::security::{
     Acceptor, AcceptorConfig, Credentials, Fresh, Initiator, NegTokenInit, NegTokenResp, NtHash,
@@ -56,14 +55,5 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn the_seeds_are_the_tokens_of_an_authentication() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    for (name, bytes) in seeds() {
-        let path = folder.join(&name);
-        if env::var_os("UPDATE_SEEDS").is_some() {
-            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-            fs::write(&path, &bytes).expect("a file");
-        }
-        let kept = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert!(kept == bytes, "{name} is another now: UPDATE_SEEDS=1 writes all of them");
-    }
+    common::kept(seeds());
 }

@@ -1,7 +1,6 @@
 //! The seeds of the target `smb2_server` are requests of a client that is connected to a share.
 
-use std::path::Path;
-use std::{env, fs};
+mod common;
 
 use smbd_smb2::wire::{
     AccessMask, Body, BufferDescriptorV1, CancelRequest, ChangeNotifyRequest, Channel, CloseRequest,
@@ -212,15 +211,7 @@ fn compound(write: &WriteRequest<'_>) -> Vec<u8> {
 
 #[test]
 fn the_seeds_are_requests_of_a_client_that_is_connected() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/smb2_server");
     let named = seeds().into_iter().map(|(name, run)| (name.to_owned(), run));
-    for (name, Run(bytes)) in named.chain(protected()) {
-        let path = folder.join(format!("seed-{name}"));
-        if env::var_os("UPDATE_SEEDS").is_some() {
-            fs::create_dir_all(&folder).expect("a folder");
-            fs::write(&path, &bytes).expect("a file");
-        }
-        let kept = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert!(kept == bytes, "{name} is another now: UPDATE_SEEDS=1 writes all of them");
-    }
+    let all = named.chain(protected());
+    common::kept(all.map(|(name, Run(bytes))| (format!("smb2_server/seed-{name}"), bytes)));
 }

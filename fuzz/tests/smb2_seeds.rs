@@ -1,7 +1,6 @@
 //! The seeds of the target `smb2` are what the builders of smbd-smb2 make: one of each message, and some compounds.
 
-use std::path::Path;
-use std::{env, fs};
+mod common;
 
 use smbd_smb2::wire::*;
 use smbd_testkit::samples::{Pool, each_request, each_response};
@@ -61,14 +60,5 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn the_seeds_are_what_the_builders_make() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/smb2");
-    for (name, bytes) in seeds() {
-        let path = folder.join(format!("seed-{name}"));
-        if env::var_os("UPDATE_SEEDS").is_some() {
-            fs::create_dir_all(&folder).expect("a folder");
-            fs::write(&path, &bytes).expect("a file");
-        }
-        let kept = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert!(kept == bytes, "{name} is another now: UPDATE_SEEDS=1 writes all of them");
-    }
+    common::kept(seeds().into_iter().map(|(name, bytes)| (format!("smb2/seed-{name}"), bytes)));
 }

@@ -56,14 +56,17 @@ pub fn options<T: Parser>(program: &str) -> Result<T, ExitCode> {
 pub fn options_in<T: Parser>(program: &str, section: Section) -> Result<T, ExitCode> {
     outlive_file_size().map_err(|error| conclude(program, Err(format!("SIGXFSZ: {error}"))))?;
     let mut command = extended(T::command());
-    let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|mut matches| {
-        let pages = Pages::of(&matches);
-        if pages.is_some() { Ok(Err(pages)) } else { T::from_arg_matches_mut(&mut matches).map(Ok) }
-    });
+    let parsed =
+        command.try_get_matches_from_mut(std::env::args_os()).and_then(|mut matches| {
+            match Pages::of(&matches) {
+                Some(pages) => Ok(Err(pages)),
+                None => T::from_arg_matches_mut(&mut matches).map(Ok),
+            }
+        });
     match parsed.map_err(|error| error.format(&mut command)) {
         Ok(Ok(options)) => Ok(options),
         Ok(Err(pages)) => {
-            let text = pages.map_or(Ok(Vec::new()), |pages| pages.text(program, section, command));
+            let text = pages.text(program, section, command);
             let written = text.and_then(|text| write(&String::from_utf8_lossy(&text)));
             Err(conclude(program, written.map(|()| ExitCode::SUCCESS)))
         }

@@ -4,15 +4,13 @@ use super::density::split;
 use super::negotiated::{Algorithm, Negotiated};
 use super::pattern::{Segment, Segments};
 use super::{huffman, lz4, lz77, lznt1};
-use crate::wire::compression::{CHAIN, UNCHAINED_LEN, payload};
+use crate::wire::compression::{CHAIN, UNCHAINED_LEN, original, payload};
 use crate::wire::{
     Compressed, CompressedParts, CompressionAlgorithm, CompressionFlag, Pattern, Payload, Payloads,
 };
 
 /// Longer data are compressed, others are sent as they are (3.1.4.4).
 const DATA_MIN: usize = 1024;
-/// Bytes of a payload with OriginalPayloadSize before its data (2.2.42.2.1).
-const PAYLOAD_HEADER: usize = 12;
 
 /// Compresses the messages of a connection. It has the memory for that, and allocates none later but for the messages: 32 KiB for LZ77,
 /// 8 KiB for LZNT1, 16 KiB for LZ4, 300 KiB for LZ77+Huffman.
@@ -183,7 +181,7 @@ impl Chain<'_> {
     fn compressed(&mut self, data: &[u8]) -> Option<()> {
         let start = self.out.len();
         let encoder = self.encoder.as_deref_mut()?;
-        let room = data.len().checked_sub(PAYLOAD_HEADER)?;
+        let room = data.len().checked_sub(original::LAYOUT.end())?;
         let id = encoder.id();
         self.payload(id, Some(u32::try_from(data.len()).ok()?), &[])?;
         let done = match &mut self.encoder {

@@ -1,5 +1,7 @@
 //! Bytes of plain data, copied and compared.
 
+use super::error::Fault;
+
 /// Bytes that a step of a copy moves.
 const STEP: usize = 16;
 
@@ -53,10 +55,26 @@ pub(super) fn append<const N: usize>(out: &mut [u8], at: usize, from: &[u8], len
     Some(())
 }
 
+/// Writes the bytes of a match at `at`, and returns where they end.
+#[inline(always)]
+pub(super) fn matched(out: &mut [u8], at: usize, distance: usize, length: u64) -> Result<usize, Fault> {
+    let room = out.len().wrapping_sub(at);
+    if length <= room as u64 && repeat(out, at, distance, length as usize).is_some() {
+        return Ok(at.wrapping_add(length as usize));
+    }
+    Err(refused(room, distance, length))
+}
+
+#[cold]
+#[inline(never)]
+fn refused(room: usize, distance: usize, length: u64) -> Fault {
+    if length > room as u64 { Fault::Room { length, room } } else { Fault::Distance { distance } }
+}
+
 /// Writes `length` bytes at `at`, each the one `distance` before it, in this order (MS-XCA 2.4.4). `None` if the distance is 0 or leads
 /// before the first byte, or there is no room. Bytes behind these may change.
 #[inline(always)]
-pub(super) fn repeat(out: &mut [u8], at: usize, distance: usize, length: usize) -> Option<()> {
+fn repeat(out: &mut [u8], at: usize, distance: usize, length: usize) -> Option<()> {
     let from = at.checked_sub(distance)?;
     if distance >= STEP
         && let Some(span) = at.checked_add(length).and_then(|end| out.get_mut(from..end.checked_add(STEP)?))

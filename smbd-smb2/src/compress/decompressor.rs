@@ -4,14 +4,10 @@ use super::error::{DataError, DecompressError};
 use super::huffman;
 use super::negotiated::{Algorithm, Negotiated};
 use super::{lz4, lz77, lznt1};
-use crate::wire::compression::{CHAIN, PATTERN_LEN, UNCHAINED_LEN};
+use crate::wire::compression::{CHAIN, PATTERN_LEN, UNCHAINED_LEN, original, payload};
 use crate::wire::{
     Compressed, CompressedParts, CompressionAlgorithm, CompressionFlag, Pattern, Payload, Payloads, header,
 };
-
-/// Bytes of a payload before its data (2.2.42.2.1), and of OriginalPayloadSize.
-const PAYLOAD_HEADER: usize = 8;
-const ORIGINAL_SIZE: usize = 4;
 
 /// Decompresses the messages of a connection. It has the memory for that, and allocates none later but for the messages.
 #[derive(Debug)]
@@ -54,9 +50,9 @@ impl Decompressor {
         match parts {
             CompressedParts::Unchained { algorithm, flag, plain, compressed } => {
                 if flag != CompressionFlag::NONE {
-                    return Err(DecompressError::Flags { at: PAYLOAD_HEADER, flag });
+                    return Err(DecompressError::Flags { at: CHAIN, flag });
                 }
-                let known = self.allowed(algorithm, PAYLOAD_HEADER)?;
+                let known = self.allowed(algorithm, CHAIN)?;
                 // CO-1
                 let size = (plain.len() as u64).saturating_add(original_size.into());
                 let size = allowed_size(size, limit)?;
@@ -136,7 +132,7 @@ impl Decompressor {
             if let Some(pattern) = pattern {
                 own.fill(pattern.pattern);
             } else if let Some(known) = Algorithm::of(algorithm) {
-                self.data(known, data, own, at.saturating_add(PAYLOAD_HEADER + ORIGINAL_SIZE))?;
+                self.data(known, data, own, at.saturating_add(original::LAYOUT.end()))?;
             } else if own.len() == data.len() {
                 own.copy_from_slice(data);
             }
@@ -172,7 +168,7 @@ fn allowed_size(size: u64, limit: usize) -> Result<usize, DecompressError> {
 }
 
 /// Size of a payload with its header.
-fn len(payload: &Payload<'_>) -> usize {
-    let original = if payload.original_size.is_some() { ORIGINAL_SIZE } else { 0 };
-    PAYLOAD_HEADER.saturating_add(original).saturating_add(payload.data.len())
+fn len(of: &Payload<'_>) -> usize {
+    let header = if of.original_size.is_some() { &original::LAYOUT } else { &payload::LAYOUT };
+    header.end().saturating_add(of.data.len())
 }

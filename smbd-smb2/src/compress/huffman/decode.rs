@@ -1,6 +1,6 @@
 use alloc::boxed::Box;
 
-use super::super::copy::repeat;
+use super::super::copy::matched;
 use super::super::error::{DataError, Fault};
 use super::bits::Reader;
 use super::table::Table;
@@ -109,13 +109,7 @@ impl Block<'_> {
         let length = length.wrapping_add(MATCH_MIN as u64);
         let low = self.reader.take(bits).ok_or(Fault::Truncated)?;
         let distance = low | 1_usize.wrapping_shl(bits);
-        let room = self.out.len().wrapping_sub(self.written);
-        if length > room as u64 {
-            return Err(Fault::Room { length, room });
-        }
-        let length = length as usize;
-        repeat(self.out, self.written, distance, length).ok_or(Fault::Distance { distance })?;
-        self.written = self.written.wrapping_add(length);
+        self.written = matched(self.out, self.written, distance, length)?;
         Ok(())
     }
 

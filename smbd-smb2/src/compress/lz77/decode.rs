@@ -1,4 +1,4 @@
-use super::super::copy::{append, repeat, word};
+use super::super::copy::{append, matched, word};
 use super::super::error::{DataError, Fault};
 use super::MATCH_MIN;
 
@@ -76,13 +76,7 @@ impl Decoder<'_> {
             length = self.length()?;
         }
         let length = length.wrapping_add(MATCH_MIN as u64);
-        let room = self.out.len().wrapping_sub(self.written);
-        if length > room as u64 {
-            return Err(Fault::Room { length, room });
-        }
-        let length = length as usize;
-        repeat(self.out, self.written, distance, length).ok_or(Fault::Distance { distance })?;
-        self.written = self.written.wrapping_add(length);
+        self.written = matched(self.out, self.written, distance, length)?;
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-use super::super::copy::repeat;
+use super::super::copy::matched;
 use super::super::error::{DataError, Fault};
 use super::{CHUNK, MATCH_MIN, SIGNATURE, length_bits};
 
@@ -79,12 +79,8 @@ fn compressed(data: &[u8], out: &mut [u8]) -> Result<usize, (Fault, usize, usize
                 let mask = 1_u16.wrapping_shl(bits).wrapping_sub(1);
                 let length = usize::from(item & mask).wrapping_add(MATCH_MIN);
                 let distance = usize::from(item.wrapping_shr(bits)).wrapping_add(1);
-                let room = out.len().wrapping_sub(written);
-                if length > room {
-                    return Err(error(Fault::Room { length: length as u64, room }));
-                }
-                repeat(out, written, distance, length).ok_or_else(|| error(Fault::Distance { distance }))?;
-                (at, written) = (at.wrapping_add(2), written.wrapping_add(length));
+                written = matched(out, written, distance, length as u64).map_err(error)?;
+                at = at.wrapping_add(2);
             }
             flags >>= 1;
         }
